@@ -1,0 +1,132 @@
+/**
+ * The tabs that have our debugger: the only module that calls `chrome.debugger.attach`, `detach` and `sendCommand`.
+ *
+ * Chrome keeps the debugger attached when it ends this service worker, so which tabs are ours is also kept in
+ * `chrome.storage.session`, and `adopt` takes them up again.
+ */
+
+const DEBUGGER_VERSION = '1.3';
+const STORED = 'attachedTabs';
+
+/** @type {Set<number>} */
+const attached = new Set();
+
+/** @type {Map<number, Promise<void>>} Attaching that is under way: two commands never attach twice. */
+const attaching = new Map();
+
+/**
+ * Targets whose `Runtime` is on, as `tabId` or `tabId/childSessionId`. Chrome reports contexts only when it is switched on.
+ * @type {Set<string>}
+ */
+const runtimeOn = new Set();
+
+/** @param {number} tabId @param {string} [child] */
+const targetKey = (tabId, child) => (child ? `${tabId}/${child}` : `${tabId}`);
+
+/** @param {number} tabId */
+export function isAttached(tabId) {
+  return attached.has(tabId);
+}
+
+export function attachedTabs() {
+  return [...attached];
+}
+
+/** Takes up the attachments of an earlier life of this worker. Every other use of this module comes after it. */
+export async function adopt() {
+  const stored = (await chrome.storage.session.get(STORED))[STORED];
+  if (!Array.isArray(stored) || stored.length === 0) {
+    return;
+  }
+  const targets = await chrome.debugger.getTargets();
+  for (const { tabId, attached: stillAttached } of targets) {
+    if (tabId !== undefined && stillAttached && stored.includes(tabId)) {
+      attached.add(tabId);
+      // Whether it is on is forgotten; taking it for on costs only a second report of contexts.
+      runtimeOn.add(targetKey(tabId));
+    }
+  }
+}
+
+/** @param {number} tabId */
+export async function attach(tabId) {
+  if (attached.has(tabId)) {
+    return;
+  }
+  let underWay = attaching.get(tabId);
+  if (!underWay) {
+    underWay = chrome.debugger.attach({ tabId }, DEBUGGER_VERSION).then(() => {
+      attached.add(tabId);
+      remember();
+    });
+    attaching.set(tabId, underWay);
+    underWay.catch(() => {}).finally(() => attaching.delete(tabId));
+  }
+  await underWay;
+}
+
+/** @param {number} tabId @returns {Promise<boolean>} Whether it had the debugger. */
+export async function detach(tabId) {
+  if (!forget(tabId)) {
+    return false;
+  }
+  try {
+    await chrome.debugger.detach({ tabId });
+  } catch {
+    // The tab has gone, and the debugger with it.
+  }
+  return true;
+}
+
+/**
+ * The debugger is off this tab; says whether it was ours.
+ * @param {number} tabId
+ */
+export function forget(tabId) {
+  if (!attached.delete(tabId)) {
+    return false;
+  }
+  for (const key of runtimeOn) {
+    if (key === targetKey(tabId) || key.startsWith(`${tabId}/`)) {
+      runtimeOn.delete(key);
+    }
+  }
+  remember();
+  return true;
+}
+
+/**
+ * @param {number} tabId
+ * @param {string} method
+ * @param {object} params
+ * @param {string} [child] Chrome's session id of a target below the tab.
+ */
+export function sendCommand(tabId, method, params, child) {
+  const target = child ? { tabId, sessionId: child } : { tabId };
+  if (method === 'Runtime.enable') {
+    return enableRuntime(target, params);
+  }
+  if (method === 'Runtime.disable') {
+    runtimeOn.delete(targetKey(tabId, child));
+  }
+  return chrome.debugger.sendCommand(target, method, params);
+}
+
+/**
+ * Chrome tells a target's contexts only as `Runtime` is switched on, and somebody who asks again waits for them: so it is
+ * switched off first where it is on.
+ * @param {{ tabId: number, sessionId?: string }} target
+ * @param {object} params
+ */
+async function enableRuntime(target, params) {
+  const key = targetKey(target.tabId, target.sessionId);
+  if (runtimeOn.has(key)) {
+    await chrome.debugger.sendCommand(target, 'Runtime.disable', {});
+  }
+  runtimeOn.add(key);
+  return chrome.debugger.sendCommand(target, 'Runtime.enable', params);
+}
+
+function remember() {
+  chrome.storage.session.set({ [STORED]: [...attached] });
+}

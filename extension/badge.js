@@ -1,0 +1,35 @@
+/**
+ * The state on the extension's button: whether the relay is there, and how many tabs have the debugger.
+ */
+
+/**
+ * @param {import('./relay_link.js').LinkState} state
+ * @param {number} attachedCount
+ */
+export function showBadge(state, attachedCount) {
+  const [text, color, title] = describe(state, attachedCount);
+  chrome.action.setBadgeText({ text });
+  chrome.action.setBadgeBackgroundColor({ color });
+  chrome.action.setBadgeTextColor?.({ color: '#ffffff' });
+  chrome.action.setTitle({ title });
+}
+
+/**
+ * @param {import('./relay_link.js').LinkState} state
+ * @param {number} attachedCount
+ * @returns {[text: string, color: string, title: string]}
+ */
+export function describe(state, attachedCount) {
+  if (state === 'connected' && attachedCount > 0) {
+    const tabs = attachedCount === 1 ? '1 tab is' : `${attachedCount} tabs are`;
+    return [String(attachedCount), '#b3540a', `Tabwire: ${tabs} in use`];
+  }
+  switch (state) {
+    case 'connected':
+      return ['on', '#1a7f4b', 'Tabwire: connected'];
+    case 'stopped':
+      return ['off', '#6b7280', 'Tabwire: switched off'];
+    default:
+      return ['', '#6b7280', 'Tabwire: no relay is running'];
+  }
+}

@@ -1,0 +1,1 @@
+//! The MCP server of Tabwire: the place for it. Nothing is here yet.

@@ -1,0 +1,228 @@
+//! What clients are told of targets: `targetCreated`, `attachedToTarget` and their opposites, and the sessions that come
+//! and go with them.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use crate::Core;
+use crate::ids::{ChildId, ClientId, SessionId, TabId};
+use crate::sessions::Subject;
+use crate::targets::{Tab, TargetInfo};
+
+impl Core {
+    // ---- descriptions ----
+
+    pub(crate) fn page_target_info(&self, tab: &Tab) -> Value {
+        let attached = self.sessions.at(Some(tab.id)).any(|(_, session)| session.subject == Subject::Page(tab.id));
+        self.info(tab, attached, TargetInfo { target_id: &tab.page, kind: "page", ..self.blank_info(tab) })
+    }
+
+    pub(crate) fn tab_target_info(&self, tab: &Tab) -> Value {
+        let attached = self.sessions.at(Some(tab.id)).any(|(_, session)| session.subject == Subject::Tab(tab.id));
+        self.info(tab, attached, TargetInfo { target_id: &tab.above, kind: "tab", ..self.blank_info(tab) })
+    }
+
+    fn blank_info<'t>(&'t self, tab: &'t Tab) -> TargetInfo<'t> {
+        TargetInfo {
+            target_id: &tab.page,
+            kind: "page",
+            title: &tab.title,
+            url: &tab.url,
+            attached: false,
+            can_access_opener: tab.opener.is_some(),
+            opener_id: None,
+            browser_context_id: &self.context,
+        }
+    }
+
+    fn info(&self, tab: &Tab, attached: bool, info: TargetInfo<'_>) -> Value {
+        let opener_id = tab.opener.as_ref();
+        serde_json::to_value(TargetInfo { attached, opener_id, ..info }).unwrap_or_default()
+    }
+
+    pub(crate) fn browser_target_info(&self) -> String {
+        serde_json::json!({
+            "targetId": self.browser_target, "type": "browser", "title": "", "url": "", "attached": true, "canAccessOpener": false,
+        })
+        .to_string()
+    }
+
+    /// The `targetInfo` of what a session sees.
+    pub(crate) fn subject_info(&self, subject: &Subject) -> Option<String> {
+        match subject {
+            Subject::Browser => Some(self.browser_target_info()),
+            Subject::Tab(tab) => self.tabs.get(*tab).map(|tab| self.tab_target_info(tab).to_string()),
+            Subject::Page(tab) => self.tabs.get(*tab).map(|tab| self.page_target_info(tab).to_string()),
+            Subject::Child(tab, child) => self.tabs.get(*tab)?.children.get(child).map(|child| child.target_info.clone()),
+        }
+    }
+
+    pub(crate) fn target_info_by_id(&self, id: &str) -> Option<String> {
+        if id == self.browser_target.as_str() {
+            return Some(self.browser_target_info());
+        }
+        if let Some(tab) = self.tabs.by_target(id) {
+            let subject = if tab.page.as_str() == id { Subject::Page(tab.id) } else { Subject::Tab(tab.id) };
+            return self.subject_info(&subject);
+        }
+        let child = self.tabs.iter().flat_map(|tab| tab.children.values()).find(|child| child.target.as_str() == id);
+        child.map(|child| child.target_info.clone())
+    }
+
+    /// What a client may attach to by id: pages, their tabs, and targets below them that it was told of.
+    pub(crate) fn subject_by_id(&self, client: ClientId, id: &str) -> Option<Subject> {
+        if id == self.browser_target.as_str() {
+            return Some(Subject::Browser);
+        }
+        if let Some(tab) = self.tabs.by_target(id) {
+            return Some(if tab.page.as_str() == id { Subject::Page(tab.id) } else { Subject::Tab(tab.id) });
+        }
+        self.tabs.iter().find_map(|tab| {
+            let (child, _) = tab.children.iter().find(|(_, child)| child.target.as_str() == id)?;
+            let subject = Subject::Child(tab.id, child.clone());
+            let told = self.sessions.viewing(&subject).any(|(_, session)| session.client == client);
+            told.then_some(subject)
+        })
+    }
+
+    // ---- sessions ----
+
+    pub(crate) fn open_session(&mut self, parent: SessionId, subject: Subject) -> SessionId {
+        let id = self.ids.session();
+        if let Some(client) = self.sessions.get(parent).map(|session| session.client) {
+            self.sessions.open(id, client, Some(parent), subject);
+        }
+        id
+    }
+
+    /// Tells the parent of a session that it is there.
+    pub(crate) fn announce_attached(&mut self, session: SessionId, waiting: bool) {
+        let Some(view) = self.sessions.get(session) else { return };
+        let (Some(parent), Some(info)) = (view.parent, self.subject_info(&view.subject)) else { return };
+        let params = format!(r#"{{"sessionId":"{session}","targetInfo":{info},"waitingForDebugger":{waiting}}}"#);
+        self.send_event(parent, "Target.attachedToTarget", &params);
+    }
+
+    /// Ends a session and those below it, and tells the parent.
+    pub(crate) fn end_session(&mut self, session: SessionId) {
+        for below in self.sessions.children_of(session) {
+            self.end_session(below);
+        }
+        let Some(view) = self.sessions.get(session) else { return };
+        let (parent, subject) = (view.parent, view.subject.clone());
+        let target = self.subject_target(&subject);
+        if let Some(parent) = parent {
+            let mut params = format!(r#"{{"sessionId":"{session}""#);
+            if let Some(target) = target {
+                let _ = write!(params, ",\"targetId\":{}", Value::from(target));
+            }
+            params.push('}');
+            self.send_event(parent, "Target.detachedFromTarget", &params);
+        }
+        self.sessions.close(session);
+        if let Some(tab) = subject.tab() {
+            self.drop_waiting_commands(tab);
+            self.detach_if_unused(tab);
+        }
+    }
+
+    fn subject_target(&self, subject: &Subject) -> Option<String> {
+        let tab = self.tabs.get(subject.tab()?)?;
+        match subject {
+            Subject::Browser => None,
+            Subject::Tab(_) => Some(tab.above.to_string()),
+            Subject::Page(_) => Some(tab.page.to_string()),
+            Subject::Child(_, child) => tab.children.get(child).map(|child| child.target.to_string()),
+        }
+    }
+
+    // ---- tabs ----
+
+    /// A tab has appeared: every session that wants to know is told, and attached where it asked to be.
+    pub(crate) fn announce_tab(&mut self, tab: TabId) {
+        for session in self.browser_sessions() {
+            self.announce_created_to(session, tab);
+            self.auto_attach_tab(session, tab);
+        }
+    }
+
+    pub(crate) fn announce_created_to(&mut self, session: SessionId, tab: TabId) {
+        let Some(filter) = self.sessions.get(session).and_then(|view| view.discovers.clone()) else { return };
+        let Some(tab) = self.tabs.get(tab) else { return };
+        let infos = [("tab", self.tab_target_info(tab)), ("page", self.page_target_info(tab))];
+        for (kind, info) in infos {
+            if filter.wants(kind) {
+                self.send_event(session, "Target.targetCreated", &format!(r#"{{"targetInfo":{info}}}"#));
+            }
+        }
+    }
+
+    /// Attaches a tab's page, or the target above it, to a session that asked for it and does not have it yet.
+    pub(crate) fn auto_attach_tab(&mut self, session: SessionId, tab: TabId) {
+        let Some(view) = self.sessions.get(session) else { return };
+        let Some(filter) = &view.auto_attach else { return };
+        let wanted = match view.subject {
+            Subject::Browser if filter.wants("page") => Subject::Page(tab),
+            Subject::Browser if filter.wants("tab") => Subject::Tab(tab),
+            Subject::Tab(_) if filter.wants("page") => Subject::Page(tab),
+            _ => return,
+        };
+        let has_it = self.sessions.viewing(&wanted).any(|(_, view)| view.parent == Some(session));
+        if self.tabs.get(tab).is_none() || has_it {
+            return;
+        }
+        let opened = self.open_session(session, wanted);
+        self.announce_attached(opened, false);
+    }
+
+    /// A tab has gone: its sessions end, and every session that knew of it is told.
+    pub(crate) fn announce_gone(&mut self, tab: TabId) {
+        let of_tab: Vec<SessionId> = self.sessions.at(Some(tab)).map(|(id, _)| id).collect();
+        for session in of_tab {
+            self.end_session(session);
+        }
+        let Some(gone) = self.tabs.remove(tab) else { return };
+        for session in self.browser_sessions() {
+            let Some(filter) = self.sessions.get(session).and_then(|view| view.discovers.clone()) else { continue };
+            for (kind, target) in [("page", &gone.page), ("tab", &gone.above)] {
+                if filter.wants(kind) {
+                    self.send_event(session, "Target.targetDestroyed", &format!(r#"{{"targetId":"{target}"}}"#));
+                }
+            }
+        }
+    }
+
+    pub(crate) fn announce_changed(&mut self, tab: TabId) {
+        for session in self.browser_sessions() {
+            let Some(filter) = self.sessions.get(session).and_then(|view| view.discovers.clone()) else { continue };
+            let Some(tab) = self.tabs.get(tab) else { return };
+            let infos = [("tab", self.tab_target_info(tab)), ("page", self.page_target_info(tab))];
+            for (kind, info) in infos {
+                if filter.wants(kind) {
+                    self.send_event(session, "Target.targetInfoChanged", &format!(r#"{{"targetInfo":{info}}}"#));
+                }
+            }
+        }
+    }
+
+    fn browser_sessions(&self) -> Vec<SessionId> {
+        self.sessions.at(None).map(|(id, _)| id).collect()
+    }
+
+    // ---- targets below a page ----
+
+    /// A target has appeared below a page or below one of its children. `false` when no session wants it.
+    pub(crate) fn announce_child(&mut self, tab: TabId, child: &ChildId) -> bool {
+        let Some(known) = self.tabs.get(tab).and_then(|tab| tab.children.get(child)) else { return false };
+        let (kind, waiting) = (known.kind.clone(), known.waiting_for_debugger);
+        let above = known.below.clone().map_or(Subject::Page(tab), |below| Subject::Child(tab, below));
+        let wants = |view: &crate::sessions::Session| view.auto_attach.as_ref().is_some_and(|filter| filter.wants(&kind));
+        let parents: Vec<SessionId> = self.sessions.viewing(&above).filter(|(_, view)| wants(view)).map(|(id, _)| id).collect();
+        for parent in &parents {
+            let opened = self.open_session(*parent, Subject::Child(tab, child.clone()));
+            self.announce_attached(opened, waiting);
+        }
+        !parents.is_empty()
+    }
+}

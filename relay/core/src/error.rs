@@ -1,0 +1,81 @@
+//! What can go wrong with a client's request, and the one place that turns it into a CDP error.
+
+use serde_json::value::RawValue;
+
+/// Why a request is answered with an error. The text is what the client's user reads, so it says the next step.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CdpError {
+    #[error("Message is not JSON: {0}")]
+    NotJson(String),
+    #[error("{0}")]
+    InvalidRequest(String),
+    #[error("'{0}' wasn't found")]
+    MethodNotFound(String),
+    #[error("{method}: invalid parameters: {reason}")]
+    InvalidParams { method: String, reason: String },
+    #[error("Session with given id not found.")]
+    SessionNotFound,
+    #[error("No target with given id found: {0}")]
+    TargetNotFound(String),
+    #[error("No browser is connected: the Tabwire extension is not there. Start the browser that has it, or load it with `tabwire install-extension`; its popup shows the state.")]
+    ExtensionAbsent,
+    #[error("The browser's Tabwire extension disconnected while this command was under way; its outcome is unknown.")]
+    ExtensionGone,
+    #[error("{0}: no answer from the browser within {1} seconds; its outcome is unknown.")]
+    DeadlinePassed(String, u64),
+    #[error("The debugger was detached from this tab ({0}) while this command was under way; its outcome is unknown.")]
+    Detached(String),
+    #[error("The tab was closed.")]
+    TabClosed,
+    #[error("{0}")]
+    Refused(String),
+    /// What Chrome itself answered, passed on to the letter.
+    #[error("{message}")]
+    Chrome { code: i64, message: String, data: Option<String> },
+}
+
+impl CdpError {
+    pub fn code(&self) -> i64 {
+        match self {
+            Self::NotJson(_) => -32700,
+            Self::InvalidRequest(_) => -32600,
+            Self::MethodNotFound(_) => -32601,
+            Self::InvalidParams { .. } => -32602,
+            Self::SessionNotFound => -32001,
+            Self::Chrome { code, .. } => *code,
+            Self::TargetNotFound(_)
+            | Self::ExtensionAbsent
+            | Self::ExtensionGone
+            | Self::DeadlinePassed(..)
+            | Self::Detached(_)
+            | Self::TabClosed
+            | Self::Refused(_) => -32000,
+        }
+    }
+
+    /// What the extension answered as an error: plain text, or Chrome's own `{code, message, data}`.
+    pub fn from_extension(error: &RawValue) -> Self {
+        #[derive(serde::Deserialize)]
+        struct Coded {
+            #[serde(default = "server_error")]
+            code: i64,
+            message: String,
+            data: Option<serde_json::Value>,
+        }
+        fn server_error() -> i64 {
+            -32000
+        }
+        if let Ok(text) = serde_json::from_str::<String>(error.get()) {
+            return Self::Chrome { code: -32000, message: text, data: None };
+        }
+        match serde_json::from_str::<Coded>(error.get()) {
+            Ok(coded) => Self::Chrome {
+                code: coded.code,
+                message: coded.message,
+                data: coded.data.map(|data| data.as_str().map_or_else(|| data.to_string(), str::to_owned)),
+            },
+            Err(_) => Self::Chrome { code: -32000, message: error.get().to_owned(), data: None },
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Commands to a live tab, and its events to the sessions that asked for them. Each session is a view on the one debugger
+//! session that Chrome gives: enabling a domain that is on already, or disabling one that others use, stays here.
+
+use std::borrow::Cow;
+
+use crate::Core;
+use crate::cdp::{self, Request};
+use crate::error::CdpError;
+use crate::ids::{ChildId, ClientId, SessionId, TabId};
+use crate::intercept::Handled;
+use crate::pending::{Continuation, Note};
+use crate::sessions::Subject;
+use crate::wire::Call;
+use crate::{journal, translate};
+
+/// Domains whose events Chrome sends only after `enable`. Events of others go to every session of their target.
+const ENABLED_DOMAINS: &[&str] = &[
+    "Accessibility", "Animation", "Audits", "Autofill", "CSS", "Cast", "Console", "DOM", "DOMStorage", "Debugger", "DeviceAccess", "FedCm",
+    "Fetch", "HeapProfiler", "IndexedDB", "LayerTree", "Log", "Media", "Network", "Overlay", "Page", "Performance", "PerformanceTimeline",
+    "Preload", "Profiler", "Runtime", "Security", "ServiceWorker", "WebAudio", "WebAuthn",
+];
+
+/// `Page.lifecycleEvent` has a switch of its own beside `Page.enable`; a session's `enabled` holds it under this name.
+pub(crate) const LIFECYCLE: &str = "Page.lifecycleEvent";
+
+impl Core {
+    /// A command of a session whose tab is live.
+    pub(crate) fn to_live_page(&mut self, session: SessionId, tab: TabId, request: &Request<'_>) -> Result<Handled, CdpError> {
+        if request.method == "Page.addScriptToEvaluateOnNewDocument" {
+            let note = Note::Script { params: request.params.to_string() };
+            self.forward_noting(session, tab, None, request, note);
+            return Ok(Handled::Later);
+        }
+        if request.method == "Page.removeScriptToEvaluateOnNewDocument" {
+            return self.remove_script(session, tab, request);
+        }
+        let init = journal::find_init(&request.method);
+        if let (Some(view), Some(init)) = (self.sessions.get_mut(session), init)
+            && init.replay != journal::Replay::Never
+        {
+            view.journal.record(&request.method, &request.params, None);
+        }
+        if request.method == "Runtime.runIfWaitingForDebugger"
+            && let Some(view) = self.sessions.get_mut(session)
+        {
+            view.journal.started = true;
+        }
+        if request.method == "Target.setAutoAttach" {
+            self.announce_known_children(session, tab);
+        }
+        self.forward(session, tab, None, request)
+    }
+
+    /// A command to a live tab or a target below it, as it is.
+    pub(crate) fn forward(&mut self, session: SessionId, tab: TabId, child: Option<&ChildId>, request: &Request<'_>) -> Result<Handled, CdpError> {
+        if let Some(handled) = self.switch_domain(session, request) {
+            return Ok(handled);
+        }
+        let translates = child.is_none() && translate::result_names_context(&request.method);
+        let note = if translates { Note::TranslateResult } else { Note::None };
+        self.forward_noting(session, tab, child, request, note);
+        Ok(Handled::Later)
+    }
+
+    fn forward_noting(&mut self, session: SessionId, tab: TabId, child: Option<&ChildId>, request: &Request<'_>, note: Note) {
+        let Some(view) = self.sessions.get(session) else { return };
+        let continuation = Continuation::Reply { client: view.client, session, request: request.id, note };
+        let params = match self.tabs.get(tab) {
+            Some(known) if child.is_none() && known.contexts.translates() => {
+                translate::params_to_real(&known.contexts, &request.method, &request.params).into_owned().into()
+            }
+            _ => Cow::Borrowed(request.params.as_ref()),
+        };
+        self.call(&Call::CdpCommand { tab, method: &request.method, params: &params, child }, continuation);
+    }
+
+    /// Keeps the book of a session's enabled domains. Answers what Chrome must not hear, because other sessions share it.
+    fn switch_domain(&mut self, session: SessionId, request: &Request<'_>) -> Option<Handled> {
+        if request.method == "Page.setLifecycleEventsEnabled" {
+            self.note_lifecycle_switch(session, &request.params);
+            return None;
+        }
+        let (domain, verb) = request.method.split_once('.')?;
+        let view = self.sessions.get_mut(session)?;
+        match verb {
+            "enable" => {
+                let is_new = view.enabled.insert(domain.to_owned());
+                let is_page = matches!(view.subject, Subject::Page(_));
+                if domain == "Runtime" && is_page && (!is_new || self.sessions.enabled_elsewhere(session, domain)) {
+                    if is_new {
+                        self.announce_contexts_to(session);
+                    }
+                    return Some(Handled::empty());
+                }
+                None
+            }
+            "disable" => {
+                view.enabled.remove(domain);
+                self.sessions.enabled_elsewhere(session, domain).then(Handled::empty)
+            }
+            _ => None,
+        }
+    }
+
+    pub(crate) fn note_lifecycle_switch(&mut self, session: SessionId, params: &str) {
+        let on = translate::field(params, "enabled") == Some("true");
+        if let Some(view) = self.sessions.get_mut(session) {
+            if on {
+                view.enabled.insert(LIFECYCLE.to_owned());
+            } else {
+                view.enabled.remove(LIFECYCLE);
+            }
+        }
+    }
+
+    /// Tells one session of every context of its page.
+    pub(crate) fn announce_contexts_to(&mut self, session: SessionId) {
+        let Some(tab) = self.sessions.get(session).and_then(|view| view.subject.tab()) else { return };
+        let Some(tab) = self.tabs.get(tab) else { return };
+        let all: Vec<String> = tab.contexts.iter().map(|context| format!(r#"{{"context":{}}}"#, context.description)).collect();
+        for params in all {
+            self.send_event(session, "Runtime.executionContextCreated", &params);
+        }
+    }
+
+    /// A session that asks for the targets below a live page learns of those that are there already.
+    fn announce_known_children(&mut self, session: SessionId, tab: TabId) {
+        let Some(filter) = self.sessions.get(session).and_then(|view| view.auto_attach.clone()) else { return };
+        let Some(known) = self.tabs.get(tab) else { return };
+        let below: Vec<ChildId> =
+            known.children.iter().filter(|(_, child)| child.below.is_none() && filter.wants(&child.kind)).map(|(id, _)| id.clone()).collect();
+        for child in below {
+            let subject = Subject::Child(tab, child);
+            if self.sessions.viewing(&subject).any(|(_, view)| view.parent == Some(session)) {
+                continue;
+            }
+            let opened = self.open_session(session, subject);
+            self.announce_attached(opened, false);
+        }
+    }
+
+    /// Tells a client what Chrome answered to its command, in the ids that the client knows.
+    pub(crate) fn on_command_answered(&mut self, client: ClientId, session: SessionId, request: i64, note: Note, result: &str) {
+        let tab = self.sessions.get(session).and_then(|view| view.subject.tab());
+        match note {
+            Note::None => {}
+            Note::TranslateResult => {
+                if let Some(tab) = tab.and_then(|tab| self.tabs.get(tab)).filter(|tab| tab.contexts.translates()) {
+                    let result = translate::result_to_announced(&tab.contexts, result).into_owned();
+                    self.send_reply(client, session, request, &result);
+                    return;
+                }
+            }
+            Note::Script { params } => {
+                let identifier = translate::field(result, "identifier").and_then(|text| serde_json::from_str::<String>(text).ok());
+                if let (Some(identifier), Some(view)) = (identifier, self.sessions.get_mut(session)) {
+                    let script = journal::Script { announced: identifier.clone(), real: Some(identifier) };
+                    view.journal.record("Page.addScriptToEvaluateOnNewDocument", &params, Some(script));
+                }
+            }
+        }
+        self.send_reply(client, session, request, result);
+    }
+
+    /// An event to the sessions of its target that asked for it.
+    pub(crate) fn deliver(&mut self, subject: &Subject, method: &str, params: &str) {
+        let domain = cdp::domain(method);
+        let gate = if method == LIFECYCLE { method } else { domain };
+        let gated = ENABLED_DOMAINS.contains(&domain);
+        let translated = match (subject, self.tabs.get(subject.tab().unwrap_or(TabId(-1)))) {
+            (Subject::Page(_), Some(tab)) if tab.contexts.translates() => translate::event_to_announced(&tab.contexts, method, params),
+            _ => Cow::Borrowed(params),
+        };
+        for (id, view) in self.sessions.viewing(subject) {
+            if !gated || view.enabled.contains(gate) {
+                let text = cdp::event(view.parent.map(|_| id), method, &translated);
+                self.outputs.push_back(crate::Output::ToClient(view.client, text));
+            }
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! What a session of a dormant tab is answered by the relay, and what of it is said to Chrome when the tab wakes.
+//!
+//! `INIT` is the one table of init commands. A session's `Journal` keeps those it sent, in order; it goes on being kept
+//! while the tab is live, so that a tab that lost its debugger can be woken to the same state.
+
+/// What a dormant session answers to an init command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    /// `{}`.
+    Empty,
+    /// The main frame, as far as it is known without the debugger.
+    FrameTree,
+    /// An identifier of the relay's own; a world the script names is announced.
+    ScriptIdentifier,
+    /// A context of the relay's own.
+    IsolatedWorld,
+    /// `{}`, after the contexts were announced.
+    Contexts,
+    /// `{}`, after the lifecycle events that fit the tab's load status.
+    Lifecycle,
+}
+
+/// Whether Chrome is told of the command when the tab wakes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Replay {
+    Always,
+    /// A default that would change what the person sees. As sent before `Runtime.runIfWaitingForDebugger` it reaches
+    /// only tabs that the client itself created; sent later it is a wish, and wakes the tab.
+    Default,
+    Never,
+}
+
+pub struct Init {
+    pub method: &'static str,
+    pub answer: Answer,
+    pub replay: Replay,
+}
+
+const fn init(method: &'static str, answer: Answer, replay: Replay) -> Init {
+    Init { method, answer, replay }
+}
+
+/// Everything Playwright and Puppeteer send to each page as they connect, and its like.
+#[rustfmt::skip]
+pub const INIT: &[Init] = &[
+    init("Accessibility.enable",                       Answer::Empty,            Replay::Always),
+    init("Audits.disable",                             Answer::Empty,            Replay::Always),
+    init("Audits.enable",                              Answer::Empty,            Replay::Always),
+    init("CSS.enable",                                 Answer::Empty,            Replay::Always),
+    init("DOM.enable",                                 Answer::Empty,            Replay::Always),
+    init("DOMStorage.enable",                          Answer::Empty,            Replay::Always),
+    init("Emulation.clearDeviceMetricsOverride",       Answer::Empty,            Replay::Default),
+    init("Emulation.setDefaultBackgroundColorOverride",Answer::Empty,            Replay::Default),
+    init("Emulation.setDeviceMetricsOverride",         Answer::Empty,            Replay::Default),
+    init("Emulation.setEmulatedMedia",                 Answer::Empty,            Replay::Default),
+    init("Emulation.setEmulatedVisionDeficiency",      Answer::Empty,            Replay::Default),
+    // Focus emulation is what lets clicks work in a background tab.
+    init("Emulation.setFocusEmulationEnabled",         Answer::Empty,            Replay::Always),
+    init("Emulation.setGeolocationOverride",           Answer::Empty,            Replay::Default),
+    init("Emulation.setLocaleOverride",                Answer::Empty,            Replay::Default),
+    init("Emulation.setScriptExecutionDisabled",       Answer::Empty,            Replay::Default),
+    init("Emulation.setTimezoneOverride",              Answer::Empty,            Replay::Default),
+    init("Emulation.setTouchEmulationEnabled",         Answer::Empty,            Replay::Default),
+    init("Emulation.setUserAgentOverride",             Answer::Empty,            Replay::Default),
+    init("Fetch.disable",                              Answer::Empty,            Replay::Always),
+    init("Fetch.enable",                               Answer::Empty,            Replay::Always),
+    init("Inspector.enable",                           Answer::Empty,            Replay::Always),
+    init("Log.disable",                                Answer::Empty,            Replay::Always),
+    init("Log.enable",                                 Answer::Empty,            Replay::Always),
+    init("Network.disable",                            Answer::Empty,            Replay::Always),
+    init("Network.enable",                             Answer::Empty,            Replay::Always),
+    init("Network.setBypassServiceWorker",             Answer::Empty,            Replay::Always),
+    init("Network.setCacheDisabled",                   Answer::Empty,            Replay::Always),
+    init("Network.setExtraHTTPHeaders",                Answer::Empty,            Replay::Always),
+    init("Network.setUserAgentOverride",               Answer::Empty,            Replay::Default),
+    init("Page.addScriptToEvaluateOnNewDocument",      Answer::ScriptIdentifier, Replay::Always),
+    init("Page.createIsolatedWorld",                   Answer::IsolatedWorld,    Replay::Always),
+    init("Page.disable",                               Answer::Empty,            Replay::Always),
+    init("Page.enable",                                Answer::Empty,            Replay::Always),
+    init("Page.getFrameTree",                          Answer::FrameTree,        Replay::Never),
+    init("Page.setBypassCSP",                          Answer::Empty,            Replay::Always),
+    init("Page.setFontFamilies",                       Answer::Empty,            Replay::Default),
+    init("Page.setFontSizes",                          Answer::Empty,            Replay::Default),
+    init("Page.setInterceptFileChooserDialog",         Answer::Empty,            Replay::Always),
+    init("Page.setLifecycleEventsEnabled",             Answer::Lifecycle,        Replay::Always),
+    init("Performance.disable",                        Answer::Empty,            Replay::Always),
+    init("Performance.enable",                         Answer::Empty,            Replay::Always),
+    init("Runtime.addBinding",                         Answer::Empty,            Replay::Always),
+    init("Runtime.disable",                            Answer::Empty,            Replay::Always),
+    init("Runtime.enable",                             Answer::Contexts,         Replay::Always),
+    init("Runtime.runIfWaitingForDebugger",            Answer::Empty,            Replay::Never),
+    init("Runtime.setAsyncCallStackDepth",             Answer::Empty,            Replay::Always),
+    init("Security.disable",                           Answer::Empty,            Replay::Always),
+    init("Security.enable",                            Answer::Empty,            Replay::Always),
+    init("ServiceWorker.enable",                       Answer::Empty,            Replay::Never),
+    init("Target.setAutoAttach",                       Answer::Empty,            Replay::Always),
+];
+
+pub fn find_init(method: &str) -> Option<&'static Init> {
+    INIT.iter().find(|init| init.method == method)
+}
+
+#[derive(Debug, Clone)]
+pub struct Entry {
+    pub method: String,
+    pub params: String,
+    /// Sent before `Runtime.runIfWaitingForDebugger`: a default of the client library, not a wish of its user.
+    pub is_default: bool,
+    /// The identifier a script was given, where the relay gave one, and what Chrome calls it since the tab woke.
+    pub script: Option<Script>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Script {
+    pub announced: String,
+    pub real: Option<String>,
+}
+
+/// The init commands of one session. An entry enters when the command is answered and leaves when a later one undoes or
+/// replaces it; all leave with the session.
+#[derive(Debug, Default)]
+pub struct Journal {
+    entries: Vec<Entry>,
+    /// The client has said `Runtime.runIfWaitingForDebugger`: its library's defaults are behind it.
+    pub started: bool,
+}
+
+impl Journal {
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    pub fn record(&mut self, method: &str, params: &str, script: Option<Script>) {
+        if let Some(domain) = method.strip_suffix(".disable") {
+            let enable = format!("{domain}.enable");
+            self.entries.retain(|entry| entry.method != enable);
+            return;
+        }
+        let adds_up = matches!(method, "Page.addScriptToEvaluateOnNewDocument" | "Page.createIsolatedWorld" | "Runtime.addBinding");
+        if !adds_up {
+            self.entries.retain(|entry| entry.method != method);
+        }
+        let is_default = !self.started;
+        self.entries.push(Entry { method: method.to_owned(), params: params.to_owned(), is_default, script });
+    }
+
+    /// Takes a script out again. `None` when it is none of ours; else what Chrome calls it, if Chrome knows it.
+    pub fn remove_script(&mut self, identifier: &str) -> Option<Option<String>> {
+        let matches = |entry: &Entry| entry.script.as_ref().is_some_and(|script| script.announced == identifier);
+        let index = self.entries.iter().position(matches)?;
+        self.entries.remove(index).script.map(|script| script.real)
+    }
+
+    pub fn name_script(&mut self, announced: &str, real: &str) {
+        for script in self.entries.iter_mut().filter_map(|entry| entry.script.as_mut()) {
+            if script.announced == announced {
+                script.real = Some(real.to_owned());
+            }
+        }
+    }
+
+    /// The debugger is gone, and with it Chrome's identifiers.
+    pub fn forget_real_scripts(&mut self) {
+        for script in self.entries.iter_mut().filter_map(|entry| entry.script.as_mut()) {
+            script.real = None;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_sorted_and_names_each_method_once() {
+        assert!(INIT.is_sorted_by(|a, b| a.method < b.method));
+    }
+
+    #[test]
+    fn a_later_setting_replaces_an_earlier_one_and_disable_takes_enable_out() {
+        let mut journal = Journal::default();
+        journal.record("Network.enable", "{}", None);
+        journal.record("Network.setCacheDisabled", r#"{"cacheDisabled":true}"#, None);
+        journal.record("Network.setCacheDisabled", r#"{"cacheDisabled":false}"#, None);
+        journal.record("Network.disable", "{}", None);
+        let left: Vec<_> = journal.entries().iter().map(|e| e.params.as_str()).collect();
+        assert_eq!(left, [r#"{"cacheDisabled":false}"#]);
+    }
+}

@@ -1,0 +1,280 @@
+//! The pure core of the relay: what clients and the browser's extension say to each other through it.
+//!
+//! No sockets, tasks, clocks or randomness: inputs go in with [`Core::handle`], outputs come out of
+//! [`Core::poll_output`], the next moment something is due comes out of [`Core::poll_timeout`].
+//!
+//! A client's message: `router` → `intercept/*` (answered here), or `wake` and `forward` (sent to the tab).
+//! The extension's message: `extension_event` → `pending` (a reply) or the sessions of its tab (an event).
+
+mod announce;
+pub mod cdp;
+mod clients;
+mod contexts;
+mod error;
+mod extension_event;
+mod forward;
+pub mod ids;
+mod intercept;
+mod journal;
+mod pending;
+mod router;
+mod sessions;
+mod targets;
+mod translate;
+mod wake;
+pub mod wire;
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use clients::Clients;
+pub use error::CdpError;
+use ids::{CallId, ClientId, IdSource, SessionId, TargetId};
+use pending::{Continuation, Pending};
+use sessions::Sessions;
+use targets::Tabs;
+
+/// Time since the relay started. The core never asks for it.
+pub type Now = Duration;
+
+/// What happened outside.
+#[derive(Debug)]
+pub enum Input<'a> {
+    ClientOpened(ClientId),
+    ClientText(ClientId, &'a str),
+    ClientClosed(ClientId),
+    ExtensionOpened,
+    ExtensionText(&'a str),
+    ExtensionClosed,
+    /// The moment that `poll_timeout` named has come.
+    TimeoutReached,
+}
+
+/// What is to be done outside, in this order.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Output {
+    ToClient(ClientId, String),
+    ToExtension(String),
+    CloseClient(ClientId, CloseReason),
+    CloseExtension(String),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CloseReason {
+    /// The client asked for it with `Browser.close`.
+    Asked,
+}
+
+#[derive(Debug, Clone)]
+pub struct Config {
+    pub seed: u64,
+    /// How often the extension is asked whether it is there, and how long it may take to say so.
+    pub ping_every: Duration,
+    pub pong_within: Duration,
+    /// How long the extension may take to say hello and list its tabs.
+    pub greet_within: Duration,
+    /// How long Chrome may take to attach its debugger, or to create or close a tab.
+    pub tab_call_within: Duration,
+}
+
+impl Config {
+    pub fn new(seed: u64) -> Self {
+        Self {
+            seed,
+            ping_every: Duration::from_secs(5),
+            pong_within: Duration::from_secs(5),
+            greet_within: Duration::from_secs(5),
+            tab_call_within: Duration::from_secs(10),
+        }
+    }
+}
+
+/// The extension's link, from opening to use.
+#[derive(Debug)]
+enum Extension {
+    Absent,
+    /// Connected, and not known yet: it has to say hello and list its tabs. The proof that relay and extension share a
+    /// secret belongs here, before the first tab is listed.
+    Greeting {
+        hello: Option<wire::Hello>,
+        until: Now,
+    },
+    Ready {
+        hello: wire::Hello,
+    },
+}
+
+pub struct Core {
+    config: Config,
+    now: Now,
+    ids: IdSource,
+    /// The one browser context: the person's own profile.
+    context: TargetId,
+    browser_target: TargetId,
+    extension: Extension,
+    next_ping: Option<Now>,
+    pong_due: Option<Now>,
+    clients: Clients,
+    sessions: Sessions,
+    tabs: Tabs,
+    pending: Pending,
+    outputs: VecDeque<Output>,
+}
+
+/// What `/json/*` and `/` tell of the browser.
+#[derive(Debug, Clone, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PageSummary {
+    pub id: TargetId,
+    pub url: String,
+    pub title: String,
+}
+
+impl Core {
+    pub fn new(config: Config) -> Self {
+        let mut ids = IdSource::new(config.seed);
+        Self {
+            context: ids.target(),
+            browser_target: ids.target(),
+            config,
+            now: Now::ZERO,
+            ids,
+            extension: Extension::Absent,
+            next_ping: None,
+            pong_due: None,
+            clients: Clients::default(),
+            sessions: Sessions::default(),
+            tabs: Tabs::default(),
+            pending: Pending::default(),
+            outputs: VecDeque::new(),
+        }
+    }
+
+    pub fn handle(&mut self, now: Now, input: Input<'_>) {
+        self.now = now;
+        match input {
+            Input::ClientOpened(client) => self.on_client_opened(client),
+            Input::ClientText(client, text) => self.on_client_text(client, text),
+            Input::ClientClosed(client) => self.on_client_closed(client),
+            Input::ExtensionOpened => self.on_extension_opened(),
+            Input::ExtensionText(text) => self.on_extension_text(text),
+            Input::ExtensionClosed => self.on_extension_closed(),
+            Input::TimeoutReached => {}
+        }
+        self.on_time();
+    }
+
+    pub fn poll_output(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    /// The next moment at which `TimeoutReached` is wanted.
+    pub fn poll_timeout(&self) -> Option<Now> {
+        let greeting = match self.extension {
+            Extension::Greeting { until, .. } => Some(until),
+            Extension::Absent | Extension::Ready { .. } => None,
+        };
+        [self.pending.next_deadline(), self.next_ping, self.pong_due, greeting].into_iter().flatten().min()
+    }
+
+    /// The browser's hello, once its tabs are known too.
+    pub fn browser(&self) -> Option<&wire::Hello> {
+        match &self.extension {
+            Extension::Ready { hello } => Some(hello),
+            Extension::Absent | Extension::Greeting { .. } => None,
+        }
+    }
+
+    pub fn pages(&self) -> Vec<PageSummary> {
+        self.tabs.iter().map(|tab| PageSummary { id: tab.page.clone(), url: tab.url.clone(), title: tab.title.clone() }).collect()
+    }
+
+    pub fn page_count(&self) -> usize {
+        self.tabs.len()
+    }
+
+    /// Whether nothing is kept of clients and calls: true again whenever all of them have gone.
+    pub fn is_idle(&self) -> bool {
+        self.clients.is_empty() && self.sessions.is_empty() && self.pending.is_empty()
+    }
+
+    fn call(&mut self, call: &wire::Call<'_>, continuation: Continuation) -> CallId {
+        let id = self.ids.call();
+        let (tab, child, method) = match call {
+            wire::Call::CdpCommand { tab, method, child, .. } => (Some(*tab), child.cloned(), (*method).to_owned()),
+            wire::Call::AttachTab { tab } | wire::Call::CloseTab { tab } | wire::Call::ActivateTab { tab } | wire::Call::DetachTab { tab } => {
+                (Some(*tab), None, call.name().to_owned())
+            }
+            wire::Call::ListTabs | wire::Call::CreateTab { .. } => (None, None, call.name().to_owned()),
+        };
+        let deadline = match call {
+            // A command of a client may take as long as the page does (`awaitPromise`, a slow load).
+            wire::Call::CdpCommand { .. } => None,
+            _ => Some(self.now + self.config.tab_call_within),
+        };
+        self.pending.insert(id, pending::Entry { continuation, tab, child, method, deadline });
+        self.outputs.push_back(Output::ToExtension(call.to_text(id)));
+        id
+    }
+
+    fn send_reply(&mut self, client: ClientId, session: SessionId, request: i64, result: &str) {
+        if self.clients.get(client).is_none() {
+            return;
+        }
+        let text = cdp::reply(request, self.name_for_client(session), result);
+        self.outputs.push_back(Output::ToClient(client, text));
+    }
+
+    /// What a client calls this session: nothing, for its root. A session that has ended is still named, because its
+    /// client waits under that name; a root session ends only with its client.
+    fn name_for_client(&self, session: SessionId) -> Option<SessionId> {
+        let is_root = self.sessions.get(session).is_some_and(|view| view.parent.is_none());
+        (!is_root).then_some(session)
+    }
+
+    fn send_error(&mut self, client: ClientId, session: SessionId, request: i64, error: &CdpError) {
+        if self.clients.get(client).is_none() {
+            return;
+        }
+        let name = self.name_for_client(session).map(|name| name.to_string());
+        let text = cdp::error_reply(Some(request), name.as_deref(), error);
+        self.outputs.push_back(Output::ToClient(client, text));
+    }
+
+    fn send_event(&mut self, session: SessionId, method: &str, params: &str) {
+        if let Some(view) = self.sessions.get(session) {
+            let text = cdp::event(view.parent.map(|_| session), method, params);
+            self.outputs.push_back(Output::ToClient(view.client, text));
+        }
+    }
+
+    fn on_time(&mut self) {
+        let now = self.now;
+        let overdue = self.pending.take_where(|entry| entry.deadline.is_some_and(|deadline| deadline <= now));
+        for entry in overdue {
+            let error = CdpError::DeadlinePassed(entry.method.clone(), self.config.tab_call_within.as_secs());
+            self.on_call_failed(entry, &error);
+        }
+        if let Extension::Greeting { until, .. } = self.extension
+            && until <= now
+        {
+            self.give_up_extension("the extension did not say hello and list its tabs in time");
+        }
+        if self.pong_due.is_some_and(|due| due <= now) {
+            self.give_up_extension("the extension did not answer a ping in time");
+        } else if self.next_ping.is_some_and(|due| due <= now) {
+            self.outputs.push_back(Output::ToExtension(wire::PING.to_owned()));
+            self.next_ping = Some(now + self.config.ping_every);
+            self.pong_due.get_or_insert(now + self.config.pong_within);
+        }
+    }
+
+    /// The link is dead though its socket may be open: free the slot, and answer everyone who waits.
+    fn give_up_extension(&mut self, reason: &str) {
+        self.outputs.push_back(Output::CloseExtension(reason.to_owned()));
+        self.on_extension_closed();
+    }
+}
+
+#[cfg(test)]
+mod tests;

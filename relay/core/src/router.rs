@@ -1,0 +1,65 @@
+//! Where a client's message goes: to the one handler of its method, or to the tab its session sees.
+
+use crate::cdp::Request;
+use crate::error::CdpError;
+use crate::ids::{ClientId, SessionId};
+use crate::intercept::Handled;
+use crate::sessions::Subject;
+use crate::{Core, Extension, Output, cdp};
+
+impl Core {
+    pub(crate) fn on_client_text(&mut self, client: ClientId, text: &str) {
+        let Some(known) = self.clients.get_mut(client) else { return };
+        if matches!(self.extension, Extension::Greeting { .. }) {
+            known.deferred.push(text.to_owned());
+            return;
+        }
+        let root = known.root;
+        let request = match Request::parse(text) {
+            Ok(request) => request,
+            Err(malformed) => {
+                let text = cdp::error_reply(malformed.id, None, &malformed.error);
+                self.outputs.push_back(Output::ToClient(client, text));
+                return;
+            }
+        };
+        let session = match &request.session {
+            None => root,
+            // The session must be this client's own: another's is as unknown as one that never was.
+            Some(name) => match SessionId::parse(name).filter(|id| self.sessions.get(*id).is_some_and(|s| s.client == client && *id != root)) {
+                Some(session) => session,
+                None => {
+                    let text = cdp::error_reply(Some(request.id), Some(name), &CdpError::SessionNotFound);
+                    self.outputs.push_back(Output::ToClient(client, text));
+                    return;
+                }
+            },
+        };
+        self.route(session, request);
+    }
+
+    /// Also the way of a command that had to wait for its tab.
+    pub(crate) fn route(&mut self, session: SessionId, request: Request<'_>) {
+        let Some(view) = self.sessions.get(session) else { return };
+        let (client, subject) = (view.client, view.subject.clone());
+        let id = request.id;
+        match self.dispatch(client, session, &subject, request) {
+            Ok(Handled::Reply(result)) => self.send_reply(client, session, id, &result),
+            Ok(Handled::Later) => {}
+            Err(error) => self.send_error(client, session, id, &error),
+        }
+    }
+
+    fn dispatch(&mut self, client: ClientId, session: SessionId, subject: &Subject, request: Request<'_>) -> Result<Handled, CdpError> {
+        if matches!(self.extension, Extension::Absent) && request.method != "Browser.close" {
+            return Err(CdpError::ExtensionAbsent);
+        }
+        match (cdp::domain(&request.method), subject) {
+            ("Target", _) => self.intercept_target(client, session, subject, request),
+            ("Browser", _) | (_, Subject::Browser) => self.intercept_browser(client, session, &request),
+            (_, Subject::Tab(_)) => Self::intercept_tab_target(&request),
+            (_, Subject::Page(tab)) => self.to_page(session, *tab, request),
+            (_, Subject::Child(tab, child)) => self.forward(session, *tab, Some(child), &request),
+        }
+    }
+}

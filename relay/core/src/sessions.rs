@@ -1,0 +1,158 @@
+//! The sessions of all clients. A session is one client's view of one target; nothing else holds session state.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use serde::Deserialize;
+
+use crate::ids::{ChildId, ClientId, SessionId, TabId};
+use crate::journal::Journal;
+
+/// What a session is a view of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Subject {
+    /// The browser: each client's root session, and those of `Target.attachToBrowserTarget`.
+    Browser,
+    /// The `tab` target above a page, which Puppeteer attaches to first. It has no counterpart behind `chrome.debugger`.
+    Tab(TabId),
+    /// A tab's page.
+    Page(TabId),
+    /// A target below a page: an out-of-process iframe, a worker.
+    Child(TabId, ChildId),
+}
+
+impl Subject {
+    pub fn tab(&self) -> Option<TabId> {
+        match self {
+            Self::Browser => None,
+            Self::Tab(tab) | Self::Page(tab) | Self::Child(tab, _) => Some(*tab),
+        }
+    }
+}
+
+#[derive(Debug)]
+pub struct Session {
+    pub client: ClientId,
+    /// The session that attached this one; events about it go there. `None` for a client's root session.
+    pub parent: Option<SessionId>,
+    pub subject: Subject,
+    /// `Target.setDiscoverTargets`: which targets this session is told of.
+    pub discovers: Option<Filter>,
+    /// `Target.setAutoAttach`: which targets are attached to this session as they appear.
+    pub auto_attach: Option<Filter>,
+    /// The domains this session enabled; their events reach it.
+    pub enabled: BTreeSet<String>,
+    pub journal: Journal,
+}
+
+/// Which kinds of target a client wants: the first entry that fits decides.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(transparent)]
+pub struct Filter(Vec<FilterEntry>);
+
+#[derive(Debug, Clone, Deserialize)]
+struct FilterEntry {
+    #[serde(default)]
+    exclude: bool,
+    #[serde(rename = "type")]
+    kind: Option<String>,
+}
+
+impl Default for Filter {
+    /// The protocol's default: everything but `browser` and `tab`.
+    fn default() -> Self {
+        let without = |kind: &str| FilterEntry { exclude: true, kind: Some(kind.to_owned()) };
+        Self(vec![without("browser"), without("tab"), FilterEntry { exclude: false, kind: None }])
+    }
+}
+
+impl Filter {
+    pub fn wants(&self, kind: &str) -> bool {
+        let fits = |entry: &&FilterEntry| entry.kind.as_deref().is_none_or(|wanted| wanted == kind);
+        self.0.iter().find(fits).is_some_and(|entry| !entry.exclude)
+    }
+}
+
+/// Enters: a client's root session when it connects, others with `attachedToTarget`. Leaves: with
+/// `detachedFromTarget`, with its parent session, or with its client.
+#[derive(Debug, Default)]
+pub struct Sessions {
+    map: HashMap<SessionId, Session>,
+    /// The same sessions by what they see, `None` for the browser, in the order they came: an event of one tab must not
+    /// cost a walk over the sessions of all others.
+    by_tab: BTreeMap<Option<TabId>, Vec<SessionId>>,
+}
+
+impl Sessions {
+    pub fn open(&mut self, id: SessionId, client: ClientId, parent: Option<SessionId>, subject: Subject) {
+        self.by_tab.entry(subject.tab()).or_default().push(id);
+        let session =
+            Session { client, parent, subject, discovers: None, auto_attach: None, enabled: BTreeSet::new(), journal: Journal::default() };
+        self.map.insert(id, session);
+    }
+
+    pub fn get(&self, id: SessionId) -> Option<&Session> {
+        self.map.get(&id)
+    }
+
+    pub fn get_mut(&mut self, id: SessionId) -> Option<&mut Session> {
+        self.map.get_mut(&id)
+    }
+
+    pub fn close(&mut self, id: SessionId) -> Option<Session> {
+        let session = self.map.remove(&id)?;
+        if let Some(list) = self.by_tab.get_mut(&session.subject.tab()) {
+            list.retain(|other| *other != id);
+            if list.is_empty() {
+                self.by_tab.remove(&session.subject.tab());
+            }
+        }
+        Some(session)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (SessionId, &Session)> {
+        self.by_tab.values().flatten().filter_map(|id| self.map.get(id).map(|session| (*id, session)))
+    }
+
+    /// All sessions of a tab, or of the browser for `None`: of the page, the target above it and the targets below it.
+    pub fn at(&self, tab: Option<TabId>) -> impl Iterator<Item = (SessionId, &Session)> {
+        self.by_tab.get(&tab).into_iter().flatten().filter_map(|id| self.map.get(id).map(|session| (*id, session)))
+    }
+
+    /// The sessions that see exactly this subject.
+    pub fn viewing<'s>(&'s self, subject: &'s Subject) -> impl Iterator<Item = (SessionId, &'s Session)> {
+        self.at(subject.tab()).filter(move |(_, session)| session.subject == *subject)
+    }
+
+    pub fn children_of(&self, parent: SessionId) -> Vec<SessionId> {
+        self.iter().filter(|(_, session)| session.parent == Some(parent)).map(|(id, _)| id).collect()
+    }
+
+    pub fn of_client(&self, client: ClientId) -> Vec<SessionId> {
+        self.iter().filter(|(_, session)| session.client == client).map(|(id, _)| id).collect()
+    }
+
+    /// Whether another session of the same subject has this domain enabled, so that Chrome has it on already.
+    pub fn enabled_elsewhere(&self, id: SessionId, domain: &str) -> bool {
+        let Some(session) = self.map.get(&id) else { return false };
+        self.viewing(&session.subject).any(|(other, view)| other != id && view.enabled.contains(domain))
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.map.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_entry_of_a_filter_that_fits_decides() {
+        let puppeteer: Filter = serde_json::from_str(r#"[{"type":"page","exclude":true},{}]"#).unwrap();
+        assert!(puppeteer.wants("tab") && !puppeteer.wants("page"));
+        let default = Filter::default();
+        assert!(default.wants("page") && !default.wants("tab") && !default.wants("browser"));
+        let none: Filter = serde_json::from_str("[]").unwrap();
+        assert!(!none.wants("page"));
+    }
+}

@@ -1,0 +1,184 @@
+//! The tabs of the browser and what is attached to them. The one owner of tab state.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use serde::Serialize;
+
+use crate::cdp::Request;
+use crate::contexts::Contexts;
+use crate::ids::{ChildId, ClientId, SessionId, TabId, TargetId};
+use crate::wire::{LoadStatus, TabReport};
+
+pub struct Tab {
+    pub id: TabId,
+    /// The DevTools target id of the tab's page; also its main frame's id.
+    pub page: TargetId,
+    /// The id of the `tab` target above the page; the relay's own, because Chrome does not tell its.
+    pub above: TargetId,
+    pub url: String,
+    pub title: String,
+    pub status: LoadStatus,
+    pub opener: Option<TargetId>,
+    /// The client that asked for this tab. Its library's defaults may show there.
+    pub created_by: Option<ClientId>,
+    pub attachment: Attachment,
+    pub contexts: Contexts,
+    /// Imagined while dormant: which document this is, and which lifecycle events clients were told of it.
+    pub loader: TargetId,
+    pub lifecycle: BTreeSet<String>,
+    /// Child sessions that Chrome opened below the tab, with the `targetInfo` it gave.
+    pub children: BTreeMap<ChildId, Child>,
+}
+
+pub enum Attachment {
+    Dormant,
+    Waking(Wake),
+    Live,
+}
+
+/// A tab on its way from dormant to live.
+#[derive(Default)]
+pub struct Wake {
+    /// Commands that came meanwhile; they go on, in order, when the tab is live.
+    pub waiting: VecDeque<Waiting>,
+    /// Debugger events that came meanwhile; clients learn of child frames before they learn of what happens there.
+    pub held: Vec<HeldEvent>,
+    /// Replies of the present step that are still to come.
+    pub outstanding: usize,
+    pub frame_tree: Option<String>,
+    /// The worlds of the tab's child frames are being made: the last step.
+    pub making_worlds: bool,
+}
+
+/// A command that came before its tab was live.
+pub struct Waiting {
+    pub client: ClientId,
+    pub session: SessionId,
+    pub request: Request<'static>,
+}
+
+pub struct HeldEvent {
+    pub method: String,
+    pub params: String,
+    pub child: Option<ChildId>,
+}
+
+/// One target below a tab.
+pub struct Child {
+    /// Chrome's own `targetInfo`, unread.
+    pub target_info: String,
+    pub target: TargetId,
+    pub kind: String,
+    /// The child session it was attached below; `None` when below the tab's page itself.
+    pub below: Option<ChildId>,
+    pub waiting_for_debugger: bool,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TargetInfo<'a> {
+    pub target_id: &'a TargetId,
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    pub title: &'a str,
+    pub url: &'a str,
+    pub attached: bool,
+    pub can_access_opener: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub opener_id: Option<&'a TargetId>,
+    pub browser_context_id: &'a TargetId,
+}
+
+impl Tab {
+    pub fn new(report: TabReport, page: TargetId, above: TargetId, loader: TargetId) -> Self {
+        Self {
+            id: TabId(report.tab_id),
+            page,
+            above,
+            url: report.url.unwrap_or_default(),
+            title: report.title.unwrap_or_default(),
+            status: report.status.unwrap_or(LoadStatus::Complete),
+            opener: None,
+            created_by: None,
+            attachment: Attachment::Dormant,
+            contexts: Contexts::default(),
+            loader,
+            lifecycle: BTreeSet::new(),
+            children: BTreeMap::new(),
+        }
+    }
+
+    pub fn is_live(&self) -> bool {
+        matches!(self.attachment, Attachment::Live)
+    }
+
+    pub fn is_dormant(&self) -> bool {
+        matches!(self.attachment, Attachment::Dormant)
+    }
+
+    /// The security origin of the tab's document, as contexts and frames carry it.
+    pub fn origin(&self) -> String {
+        let Some((scheme, rest)) = self.url.split_once("://") else { return "://".to_owned() };
+        let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
+        format!("{scheme}://{host}")
+    }
+
+    /// The main frame as a CDP `Frame`, as far as it is known without the debugger.
+    pub fn frame(&self) -> serde_json::Value {
+        let (url, fragment) = self.url.split_once('#').map_or((self.url.as_str(), None), |(url, rest)| (url, Some(format!("#{rest}"))));
+        let mut frame = serde_json::json!({
+            "id": self.page, "loaderId": self.loader, "url": url, "domainAndRegistry": "",
+            "securityOrigin": self.origin(), "mimeType": "text/html",
+            "adFrameStatus": { "adFrameType": "none" },
+            "secureContextType": if self.url.starts_with("https:") { "Secure" } else { "InsecureScheme" },
+            "crossOriginIsolatedContextType": "NotIsolated", "gatedAPIFeatures": [],
+        });
+        if let (Some(fragment), Some(object)) = (fragment, frame.as_object_mut()) {
+            object.insert("urlFragment".to_owned(), fragment.into());
+        }
+        frame
+    }
+}
+
+/// A tab enters with the extension's list or `tabCreated`, and leaves with `tabRemoved`, a later list without it, or
+/// `closeTab`.
+#[derive(Default)]
+pub struct Tabs {
+    map: BTreeMap<TabId, Tab>,
+}
+
+impl Tabs {
+    pub fn insert(&mut self, tab: Tab) {
+        self.map.insert(tab.id, tab);
+    }
+
+    pub fn remove(&mut self, id: TabId) -> Option<Tab> {
+        self.map.remove(&id)
+    }
+
+    pub fn get(&self, id: TabId) -> Option<&Tab> {
+        self.map.get(&id)
+    }
+
+    pub fn get_mut(&mut self, id: TabId) -> Option<&mut Tab> {
+        self.map.get_mut(&id)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &Tab> {
+        self.map.values()
+    }
+
+    pub fn ids(&self) -> Vec<TabId> {
+        self.map.keys().copied().collect()
+    }
+
+    pub fn len(&self) -> usize {
+        self.map.len()
+    }
+
+    /// The tab whose page, or whose `tab` target, has this id.
+    pub fn by_target(&self, target: &str) -> Option<&Tab> {
+        self.map.values().find(|tab| tab.page.as_str() == target || tab.above.as_str() == target)
+    }
+}

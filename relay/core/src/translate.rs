@@ -1,0 +1,190 @@
+//! Execution context ids in the parameters, results and events that carry them. Only text at the named places changes;
+//! everything else passes to the letter. Called only while a tab has contexts whose ids differ (see `contexts`).
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{IgnoredAny, MapAccess, Visitor};
+use serde::{Deserializer, de};
+use serde_json::value::RawValue;
+
+use crate::contexts::Contexts;
+
+/// Commands whose parameters name a context: by number, and by unique id.
+const COMMANDS: &[(&str, &str)] = &[
+    ("DOM.resolveNode", "executionContextId"),
+    ("Runtime.addBinding", "executionContextId"),
+    ("Runtime.callFunctionOn", "executionContextId"),
+    ("Runtime.callFunctionOn", "uniqueContextId"),
+    ("Runtime.compileScript", "executionContextId"),
+    ("Runtime.evaluate", "contextId"),
+    ("Runtime.evaluate", "uniqueContextId"),
+    ("Runtime.globalLexicalScopeNames", "executionContextId"),
+    ("Runtime.runScript", "executionContextId"),
+];
+
+/// Commands whose result may name one.
+const RESULTS: &[(&str, &[&str])] = &[
+    ("Debugger.evaluateOnCallFrame", EXCEPTION),
+    ("Debugger.setScriptSource", EXCEPTION),
+    ("Page.createIsolatedWorld", &["executionContextId"]),
+    ("Runtime.awaitPromise", EXCEPTION),
+    ("Runtime.callFunctionOn", EXCEPTION),
+    ("Runtime.compileScript", EXCEPTION),
+    ("Runtime.evaluate", EXCEPTION),
+    ("Runtime.getProperties", EXCEPTION),
+    ("Runtime.runScript", EXCEPTION),
+];
+
+const EXCEPTION: &[&str] = &["exceptionDetails", "executionContextId"];
+
+const EVENTS: &[(&str, &[&str])] = &[
+    ("Debugger.scriptFailedToParse", &["executionContextId"]),
+    ("Debugger.scriptParsed", &["executionContextId"]),
+    ("Runtime.bindingCalled", &["executionContextId"]),
+    ("Runtime.consoleAPICalled", &["executionContextId"]),
+    ("Runtime.exceptionThrown", EXCEPTION),
+    ("Runtime.executionContextDestroyed", &["executionContextId"]),
+    ("Runtime.executionContextDestroyed", &["executionContextUniqueId"]),
+    ("Runtime.inspectRequested", &["executionContextId"]),
+];
+
+pub fn result_names_context(method: &str) -> bool {
+    RESULTS.iter().any(|(name, _)| *name == method)
+}
+
+/// A client's parameters, as Chrome understands them.
+pub fn params_to_real<'p>(contexts: &Contexts, method: &str, params: &'p str) -> Cow<'p, str> {
+    let mut text = Cow::Borrowed(params);
+    for (_, key) in COMMANDS.iter().filter(|(name, _)| *name == method) {
+        text = replace(text, &[key], |value| value_to_real(contexts, value));
+    }
+    text
+}
+
+/// Chrome's result, as the client understands it. The method is not asked for: no other place has this shape.
+pub fn result_to_announced<'r>(contexts: &Contexts, result: &'r str) -> Cow<'r, str> {
+    let text = replace(Cow::Borrowed(result), EXCEPTION, |value| value_to_announced(contexts, value));
+    replace(text, &["executionContextId"], |value| value_to_announced(contexts, value))
+}
+
+pub fn event_to_announced<'e>(contexts: &Contexts, method: &str, params: &'e str) -> Cow<'e, str> {
+    let mut text = Cow::Borrowed(params);
+    for (_, path) in EVENTS.iter().filter(|(name, _)| *name == method) {
+        text = replace(text, path, |value| value_to_announced(contexts, value));
+    }
+    text
+}
+
+fn value_to_real(contexts: &Contexts, value: &str) -> Option<String> {
+    if let Ok(id) = value.parse() {
+        return contexts.to_real(id).map(|id| id.to_string());
+    }
+    let unique: String = serde_json::from_str(value).ok()?;
+    contexts.unique_to_real(&unique).map(|id| serde_json::Value::from(id).to_string())
+}
+
+fn value_to_announced(contexts: &Contexts, value: &str) -> Option<String> {
+    if let Ok(id) = value.parse() {
+        return contexts.to_announced(id).map(|id| id.to_string());
+    }
+    let unique: String = serde_json::from_str(value).ok()?;
+    contexts.unique_to_announced(&unique).map(|id| serde_json::Value::from(id).to_string())
+}
+
+/// Replaces the value at `path` where there is one and `with` knows another.
+pub fn replace<'t>(text: Cow<'t, str>, path: &[&str], with: impl Fn(&str) -> Option<String>) -> Cow<'t, str> {
+    let Some((start, end, new)) = locate(&text, path).and_then(|value| {
+        // The value is a part of the text, so the distance between the two is where it stands.
+        let start = value.as_ptr() as usize - text.as_ptr() as usize;
+        with(value).map(|new| (start, start + value.len(), new))
+    }) else {
+        return text;
+    };
+    let (Some(before), Some(after)) = (text.get(..start), text.get(end..)) else { return text };
+    Cow::Owned([before, &new, after].concat())
+}
+
+fn locate<'t>(text: &'t str, path: &[&str]) -> Option<&'t str> {
+    path.iter().try_fold(text, |object, key| field(object, key))
+}
+
+/// The text of one field of an object; the others are passed over unread.
+pub fn field<'t>(object: &'t str, key: &str) -> Option<&'t str> {
+    struct Field<'k>(&'k str);
+    impl<'de> Visitor<'de> for Field<'_> {
+        type Value = Option<&'de RawValue>;
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object")
+        }
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            let mut found = None;
+            while let Some(key) = map.next_key_seed(Key)? {
+                if key == self.0 {
+                    found = Some(map.next_value()?);
+                } else {
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
+            Ok(found)
+        }
+    }
+    let found = serde_json::Deserializer::from_str(object).deserialize_map(Field(key)).ok()?;
+    found.map(RawValue::get)
+}
+
+/// A key, borrowed where it has no escapes.
+struct Key;
+
+impl<'de> de::DeserializeSeed<'de> for Key {
+    type Value = Cow<'de, str>;
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        struct Text;
+        impl<'de> Visitor<'de> for Text {
+            type Value = Cow<'de, str>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a key")
+            }
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+                Ok(Cow::Borrowed(text))
+            }
+            fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(Cow::Owned(text.to_owned()))
+            }
+        }
+        deserializer.deserialize_str(Text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contexts::World;
+
+    fn one_pair() -> (Contexts, i64) {
+        let mut contexts = Contexts::default();
+        let announced = contexts.imagine("F", World::Default, "").0.announced;
+        contexts.created(r#"{"id":3,"uniqueId":"-1.2","name":"","auxData":{"isDefault":true,"frameId":"F"}}"#);
+        (contexts, announced)
+    }
+
+    #[test]
+    fn only_the_named_places_change() {
+        let (contexts, id) = one_pair();
+        let params = format!(r#"{{"functionDeclaration":"executionContextId", "executionContextId" : {id},"arguments":[{{"value":{id}}}]}}"#);
+        let real = params_to_real(&contexts, "Runtime.callFunctionOn", &params);
+        assert_eq!(real, format!(r#"{{"functionDeclaration":"executionContextId", "executionContextId" : 3,"arguments":[{{"value":{id}}}]}}"#));
+        let unique = format!(r#"{{"uniqueContextId":"tabwire.{id}"}}"#);
+        assert_eq!(params_to_real(&contexts, "Runtime.evaluate", &unique), r#"{"uniqueContextId":"-1.2"}"#);
+    }
+
+    #[test]
+    fn results_and_events_come_back_in_the_clients_ids() {
+        let (contexts, id) = one_pair();
+        let result = r#"{"result":{},"exceptionDetails":{"executionContextId":3}}"#;
+        assert_eq!(result_to_announced(&contexts, result), format!(r#"{{"result":{{}},"exceptionDetails":{{"executionContextId":{id}}}}}"#));
+        let event = r#"{"type":"log","executionContextId":3}"#;
+        assert_eq!(event_to_announced(&contexts, "Runtime.consoleAPICalled", event), format!(r#"{{"type":"log","executionContextId":{id}}}"#));
+        assert!(matches!(event_to_announced(&contexts, "Network.dataReceived", event), Cow::Borrowed(_)));
+    }
+}

@@ -1,0 +1,241 @@
+//! Waking a tab: from the first real command to the moment it is sent.
+//!
+//! 1. `attachTab`. Commands that come meanwhile wait, in order; debugger events are held.
+//! 2. The frame tree is read and the journals of the tab's sessions are replayed, all at once.
+//! 3. Child frames are announced, and the clients' isolated worlds are made in them.
+//! 4. The held events are handled: real contexts are paired with the announced ones. The tab is live.
+//! 5. The waiting commands go on.
+//!
+//! If attaching fails, the waiting commands get Chrome's reason, and the tab is dormant again.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::Core;
+use crate::contexts::World;
+use crate::error::CdpError;
+use crate::forward::LIFECYCLE;
+use crate::ids::TabId;
+use crate::journal::{self, Replay};
+use crate::pending::{Continuation, WakeStep};
+use crate::sessions::Subject;
+use crate::targets::{Attachment, Wake};
+use crate::translate;
+use crate::wire::Call;
+
+impl Core {
+    pub(crate) fn wake(&mut self, tab: TabId) {
+        let Some(known) = self.tabs.get_mut(tab) else { return };
+        known.attachment = Attachment::Waking(Wake::default());
+        tracing::info!(%tab, "waking");
+        self.call(&Call::AttachTab { tab }, Continuation::Attached { tab });
+    }
+
+    pub(crate) fn on_attached(&mut self, tab: TabId) {
+        let steps = self.replay_steps(tab);
+        let Some(Attachment::Waking(wake)) = self.tabs.get_mut(tab).map(|tab| &mut tab.attachment) else { return };
+        wake.outstanding = steps.len();
+        for (method, params, step) in steps {
+            let call = Call::CdpCommand { tab, method: &method, params: &params, child: None };
+            self.call(&call, Continuation::Waking { tab, step });
+        }
+    }
+
+    /// What Chrome is told of the tab's sessions, in the order they said it; the same thing only once.
+    fn replay_steps(&self, tab: TabId) -> Vec<(String, String, WakeStep)> {
+        let created_by = self.tabs.get(tab).and_then(|tab| tab.created_by);
+        let mut steps = vec![("Page.getFrameTree".to_owned(), "{}".to_owned(), WakeStep::FrameTree)];
+        for (session, view) in self.sessions.viewing(&Subject::Page(tab)) {
+            for entry in view.journal.entries() {
+                let is_own_tab = created_by == Some(view.client);
+                let replay = journal::find_init(&entry.method).map(|init| init.replay);
+                if replay == Some(Replay::Default) && entry.is_default && !is_own_tab {
+                    continue;
+                }
+                let step = match &entry.script {
+                    Some(script) => WakeStep::Script { session, announced: script.announced.clone() },
+                    None => WakeStep::Other { method: entry.method.clone() },
+                };
+                let said = |(method, params, _): &(String, String, WakeStep)| *method == entry.method && *params == entry.params;
+                if entry.script.is_some() || !steps.iter().any(said) {
+                    steps.push((entry.method.clone(), entry.params.clone(), step));
+                }
+            }
+        }
+        steps
+    }
+
+    pub(crate) fn on_wake_step(&mut self, tab: TabId, step: WakeStep, result: Result<&RawValue, &CdpError>) {
+        let Some(Attachment::Waking(wake)) = self.tabs.get_mut(tab).map(|tab| &mut tab.attachment) else { return };
+        wake.outstanding = wake.outstanding.saturating_sub(1);
+        let is_last = wake.outstanding == 0;
+        match (step, result) {
+            (WakeStep::FrameTree, Ok(result)) => wake.frame_tree = Some(result.get().to_owned()),
+            (WakeStep::Script { session, announced }, Ok(result)) => {
+                let real = translate::field(result.get(), "identifier").and_then(|text| serde_json::from_str::<String>(text).ok());
+                if let (Some(real), Some(view)) = (real, self.sessions.get_mut(session)) {
+                    view.journal.name_script(&announced, &real);
+                }
+            }
+            (WakeStep::Other { .. }, Ok(_)) => {}
+            (WakeStep::Other { method }, Err(error)) => tracing::warn!(%tab, method, %error, "a step of waking failed"),
+            (WakeStep::FrameTree | WakeStep::Script { .. }, Err(error)) => tracing::warn!(%tab, %error, "a step of waking failed"),
+        }
+        if is_last {
+            self.on_wake_step_done(tab);
+        }
+    }
+
+    fn on_wake_step_done(&mut self, tab: TabId) {
+        let worlds = self.world_names(tab);
+        let Some(Attachment::Waking(wake)) = self.tabs.get_mut(tab).map(|tab| &mut tab.attachment) else { return };
+        if wake.making_worlds {
+            self.finish_waking(tab);
+            return;
+        }
+        wake.making_worlds = true;
+        let tree = wake.frame_tree.take().unwrap_or_default();
+        let frames = child_frames(&tree);
+        wake.outstanding = frames.len() * worlds.len();
+        let is_done = wake.outstanding == 0;
+        for frame in &frames {
+            self.announce_frame(tab, frame);
+            for name in &worlds {
+                let params = serde_json::json!({ "frameId": frame.id, "worldName": name, "grantUniveralAccess": true }).to_string();
+                let method = "Page.createIsolatedWorld";
+                let step = WakeStep::Other { method: method.to_owned() };
+                self.call(&Call::CdpCommand { tab, method, params: &params, child: None }, Continuation::Waking { tab, step });
+            }
+        }
+        if is_done {
+            self.finish_waking(tab);
+        }
+    }
+
+    /// The isolated worlds that clients were told of in the main frame; child frames get them too.
+    fn world_names(&self, tab: TabId) -> Vec<String> {
+        let Some(known) = self.tabs.get(tab) else { return Vec::new() };
+        let name = |world: &World| match world {
+            World::Isolated(name) => Some(name.clone()),
+            World::Default => None,
+        };
+        known.contexts.iter().filter(|context| context.frame == known.page.as_str()).filter_map(|context| name(&context.world)).collect()
+    }
+
+    fn announce_frame(&mut self, tab: TabId, frame: &ChildFrame) {
+        let subject = Subject::Page(tab);
+        let attached = serde_json::json!({ "frameId": frame.id, "parentFrameId": frame.parent_id }).to_string();
+        self.deliver(&subject, "Page.frameAttached", &attached);
+        self.deliver(&subject, "Page.frameNavigated", &format!(r#"{{"frame":{},"type":"Navigation"}}"#, frame.text));
+    }
+
+    fn finish_waking(&mut self, tab: TabId) {
+        let Some(known) = self.tabs.get_mut(tab) else { return };
+        let Attachment::Waking(wake) = std::mem::replace(&mut known.attachment, Attachment::Live) else { return };
+        tracing::info!(%tab, waiting = wake.waiting.len(), "live");
+        let page = known.page.clone();
+        for event in &wake.held {
+            if event.method == LIFECYCLE && event.child.is_none() && self.lifecycle_is_told(tab, page.as_str(), &event.params) {
+                continue;
+            }
+            self.on_cdp_event(tab, event.child.as_ref(), &event.method, &event.params);
+        }
+        let never_came = self.tabs.get_mut(tab).map(|tab| tab.contexts.drop_imagined()).unwrap_or_default();
+        for context in never_came {
+            let params = serde_json::json!({ "executionContextId": context.announced, "executionContextUniqueId": context.announced_unique });
+            self.deliver(&Subject::Page(tab), "Runtime.executionContextDestroyed", &params.to_string());
+        }
+        for waiting in wake.waiting {
+            self.route(waiting.session, waiting.request);
+        }
+        self.detach_if_unused(tab);
+    }
+
+    /// Chrome tells a page's lifecycle so far when it is asked for it; clients know the main frame's already.
+    fn lifecycle_is_told(&self, tab: TabId, page: &str, params: &str) -> bool {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Event {
+            frame_id: String,
+            name: String,
+        }
+        let Ok(event) = serde_json::from_str::<Event>(params) else { return false };
+        event.frame_id == page && self.tabs.get(tab).is_some_and(|tab| tab.lifecycle.contains(&event.name))
+    }
+
+    /// Attaching failed, or the tab lost the debugger on the way.
+    pub(crate) fn on_wake_failed(&mut self, tab: TabId, error: &CdpError) {
+        let Some(known) = self.tabs.get_mut(tab) else { return };
+        if !matches!(known.attachment, Attachment::Waking(_)) {
+            return;
+        }
+        let Attachment::Waking(wake) = std::mem::replace(&mut known.attachment, Attachment::Dormant) else { return };
+        tracing::warn!(%tab, %error, "could not wake");
+        let error = explain_attach_error(error);
+        for waiting in wake.waiting {
+            self.send_error(waiting.client, waiting.session, waiting.request.id, &error);
+        }
+    }
+
+    /// Commands whose session ended while they waited for their tab are answered now: nobody else would.
+    pub(crate) fn drop_waiting_commands(&mut self, tab: TabId) {
+        let Some(Attachment::Waking(wake)) = self.tabs.get_mut(tab).map(|tab| &mut tab.attachment) else { return };
+        let sessions = &self.sessions;
+        let (kept, dropped): (Vec<_>, Vec<_>) = wake.waiting.drain(..).partition(|waiting| sessions.get(waiting.session).is_some());
+        wake.waiting = kept.into();
+        for waiting in dropped {
+            self.send_error(waiting.client, waiting.session, waiting.request.id, &CdpError::SessionNotFound);
+        }
+    }
+}
+
+/// Chrome's reason, with what the person can do about it.
+fn explain_attach_error(error: &CdpError) -> CdpError {
+    let reason = error.to_string();
+    let advice = if reason.contains("Another debugger is already attached") {
+        ". Close DevTools, or the other tool that debugs this tab, and try again"
+    } else if reason.contains("Cannot access") || reason.contains("Cannot attach to this target") {
+        ". Chrome does not let extensions debug this page"
+    } else {
+        ""
+    };
+    CdpError::Refused(format!("The debugger could not be attached to this tab: {reason}{advice}"))
+}
+
+struct ChildFrame {
+    id: String,
+    parent_id: Option<String>,
+    /// The CDP `Frame`, as Chrome wrote it.
+    text: String,
+}
+
+/// The frames below the main one, parents first.
+fn child_frames(tree: &str) -> Vec<ChildFrame> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Node<'a> {
+        #[serde(borrow)]
+        frame: &'a RawValue,
+        #[serde(borrow, default)]
+        child_frames: Vec<&'a RawValue>,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Frame {
+        id: String,
+        parent_id: Option<String>,
+    }
+    let mut found = Vec::new();
+    // A list of what is still to be read instead of recursion: frames may be nested deeper than a stack is.
+    let mut unread: std::collections::VecDeque<&str> = translate::field(tree, "frameTree").into_iter().collect();
+    while let Some(text) = unread.pop_front() {
+        let Ok(node) = serde_json::from_str::<Node<'_>>(text) else { continue };
+        unread.extend(node.child_frames.iter().map(|child| child.get()));
+        if let Ok(frame) = serde_json::from_str::<Frame>(node.frame.get())
+            && frame.parent_id.is_some()
+        {
+            found.push(ChildFrame { id: frame.id, parent_id: frame.parent_id, text: node.frame.get().to_owned() });
+        }
+    }
+    found
+}

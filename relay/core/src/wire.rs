@@ -1,0 +1,181 @@
+//! The protocol between relay and extension: what goes out, what comes in, and how several messages share a frame.
+//! `fixtures/wire/` holds one file a message; this module and the extension are both tested against them.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::ids::{CallId, ChildId, TabId};
+
+/// The version of this protocol, said by the extension in `hello`.
+pub const PROTOCOL: u32 = 1;
+
+/// A call to the extension.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Call<'a> {
+    ListTabs,
+    AttachTab { tab: TabId },
+    DetachTab { tab: TabId },
+    CreateTab { url: &'a str, new_window: bool, active: bool },
+    CloseTab { tab: TabId },
+    ActivateTab { tab: TabId },
+    CdpCommand { tab: TabId, method: &'a str, params: &'a str, child: Option<&'a ChildId> },
+}
+
+impl Call<'_> {
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::ListTabs => "listTabs",
+            Self::AttachTab { .. } => "attachTab",
+            Self::DetachTab { .. } => "detachTab",
+            Self::CreateTab { .. } => "createTab",
+            Self::CloseTab { .. } => "closeTab",
+            Self::ActivateTab { .. } => "activateTab",
+            Self::CdpCommand { .. } => "cdpCommand",
+        }
+    }
+
+    pub fn to_text(&self, id: CallId) -> String {
+        let name = self.name();
+        let mut text = String::with_capacity(128);
+        let _ = write!(text, "{{\"id\":{},\"method\":\"{name}\"", id.0);
+        match self {
+            Self::ListTabs => {}
+            Self::AttachTab { tab } | Self::DetachTab { tab } | Self::CloseTab { tab } | Self::ActivateTab { tab } => {
+                let _ = write!(text, ",\"params\":{{\"tabId\":{tab}}}");
+            }
+            Self::CreateTab { url, new_window, active } => {
+                let params = serde_json::json!({ "url": url, "newWindow": new_window, "active": active });
+                let _ = write!(text, ",\"params\":{params}");
+            }
+            Self::CdpCommand { tab, method, params, child } => {
+                text.reserve(method.len() + params.len());
+                let method = serde_json::Value::from(*method);
+                let _ = write!(text, ",\"params\":{{\"tabId\":{tab},\"method\":{method},\"params\":{params}");
+                if let Some(child) = child {
+                    let _ = write!(text, ",\"childSessionId\":{}", serde_json::Value::from(child.as_str()));
+                }
+                text.push('}');
+            }
+        }
+        text.push('}');
+        text
+    }
+}
+
+/// A question whether the extension is still there; it answers `pong`.
+pub const PING: &str = r#"{"method":"ping"}"#;
+
+/// One message of the extension: a reply when it has an `id`, else an event.
+#[derive(Debug, Deserialize)]
+pub struct Incoming<'a> {
+    pub id: Option<u64>,
+    #[serde(borrow, default)]
+    pub method: Cow<'a, str>,
+    #[serde(borrow)]
+    pub params: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub result: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub error: Option<&'a RawValue>,
+}
+
+/// A frame is one message, or an array of several that were waiting together.
+pub fn parse_frame(text: &str) -> Result<Vec<Incoming<'_>>, serde_json::Error> {
+    if text.trim_start().starts_with('[') {
+        serde_json::from_str(text)
+    } else {
+        serde_json::from_str(text).map(|message| vec![message])
+    }
+}
+
+/// The extension's first message: who it is and which browser it lives in.
+#[derive(Debug, Clone, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+pub struct Hello {
+    pub protocol: u32,
+    pub version: String,
+    /// Product and full version, as `Browser.getVersion` says it: `Chrome/156.0.8078.79`.
+    pub browser: String,
+    pub user_agent: String,
+    pub install_id: String,
+}
+
+/// One tab of the extension's lists and events. Everything but the id may be missing: an extension that speaks only
+/// the oldest form of the protocol sends no more than id, url and title.
+#[derive(Debug, Clone, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "camelCase", default)]
+pub struct TabReport {
+    #[serde(alias = "id")]
+    pub tab_id: i64,
+    pub url: Option<String>,
+    pub title: Option<String>,
+    pub target_id: Option<String>,
+    pub status: Option<LoadStatus>,
+    pub opener_tab_id: Option<i64>,
+    pub window_id: Option<i64>,
+    /// The debugger of this extension is attached already: it outlived a service worker.
+    pub attached: bool,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum LoadStatus {
+    Loading,
+    Complete,
+    Unloaded,
+}
+
+/// The answer to `listTabs`: the oldest form of the protocol sends the bare list.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+pub enum TabList {
+    Named { tabs: Vec<TabReport> },
+    Bare(Vec<TabReport>),
+}
+
+impl TabList {
+    pub fn into_tabs(self) -> Vec<TabReport> {
+        match self {
+            Self::Named { tabs } | Self::Bare(tabs) => tabs,
+        }
+    }
+}
+
+/// A debugger event, its parameters unread.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CdpEvent<'a> {
+    pub tab_id: TabId,
+    #[serde(borrow)]
+    pub method: Cow<'a, str>,
+    #[serde(borrow)]
+    pub params: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub child_session_id: Cow<'a, str>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TabDetached {
+    pub tab_id: TabId,
+    #[serde(default)]
+    pub reason: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TabRemoved {
+    pub tab_id: TabId,
+}
+
+/// Chrome put another tab in the place of this one (a prerendered page was activated).
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TabReplaced {
+    pub removed_tab_id: TabId,
+    #[serde(flatten)]
+    pub added: TabReport,
+}

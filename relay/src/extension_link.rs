@@ -1,0 +1,47 @@
+//! `/extension`: the one slot of the browser's extension, and its socket between its two ends.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::extract::ws::{WebSocket, WebSocketUpgrade, rejection::WebSocketUpgradeRejection};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+
+use crate::guard::refusal;
+use crate::hub::{HubSender, ToHub};
+use crate::outbox::outbox;
+use crate::registry::{ExtensionSeat, milliseconds};
+use crate::server::App;
+use crate::socket;
+
+/// The guard has checked host and origin before this is reached.
+pub async fn upgrade(State(app): State<Arc<App>>, headers: HeaderMap, upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>) -> Response {
+    let upgrade = match upgrade {
+        Ok(upgrade) => upgrade,
+        Err(rejection) => return refusal(StatusCode::UPGRADE_REQUIRED, &format!("/extension is a WebSocket: {rejection}")).into_response(),
+    };
+    let origin = headers.get(header::ORIGIN).and_then(|origin| origin.to_str().ok()).unwrap_or_default();
+    let seat = match app.registry.seat_extension(origin) {
+        Ok(seat) => seat,
+        Err(holder) => {
+            let body = serde_json::json!({
+                "error": "another browser's extension is connected to this relay; disconnect it in its popup, or start a second relay with --port",
+                "holder": holder.origin,
+                "connectedAt": milliseconds(holder.connected_at),
+            });
+            return (StatusCode::CONFLICT, axum::Json(body)).into_response();
+        }
+    };
+    let (hub, limit) = (app.hub.clone(), app.config.outbox_limit);
+    app.sized(upgrade).on_upgrade(move |socket| run(socket, seat, hub, limit))
+}
+
+async fn run(socket: WebSocket, seat: ExtensionSeat, hub: HubSender, limit: usize) {
+    let link = seat.link;
+    let (outbox, drain) = outbox(limit);
+    seat.open(outbox.clone());
+    let _ = hub.send(ToHub::ExtensionOpened(link)).await;
+    socket::run(socket, &outbox, drain, &hub, |text| ToHub::ExtensionText(link, text)).await;
+    let _ = hub.send(ToHub::ExtensionClosed(link)).await;
+    tracing::info!("extension gone");
+}

@@ -1,0 +1,99 @@
+//! Tabwire's home folder: private to its owner, and the only place that files are written to.
+
+use std::fs;
+use std::io::Write as _;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+use serde::{Deserialize, Serialize};
+
+pub struct Home {
+    path: PathBuf,
+}
+
+/// Which relay runs here; written while one does.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct State {
+    pub port: u16,
+    pub pid: u32,
+}
+
+impl Home {
+    /// Finds the home, makes it where it is missing, and makes sure that nobody else can look in.
+    pub fn open() -> anyhow::Result<Self> {
+        let path = Self::locate()?;
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&path).with_context(|| format!("cannot create {}", path.display()))?;
+        let meta = fs::symlink_metadata(&path).with_context(|| format!("cannot look at {}", path.display()))?;
+        if !meta.is_dir() {
+            bail!("{} is not a folder; Tabwire keeps its secret there and follows no link", path.display());
+        }
+        if meta.uid() != rustix::process::geteuid().as_raw() {
+            bail!("{} belongs to another user; set TABWIRE_HOME to a folder of your own", path.display());
+        }
+        if meta.permissions().mode() & 0o077 != 0 {
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).with_context(|| format!("cannot close {}", path.display()))?;
+            tracing::warn!("{} could be entered by others; it is closed now", path.display());
+        }
+        Ok(Self { path })
+    }
+
+    fn locate() -> anyhow::Result<PathBuf> {
+        if let Some(path) = std::env::var_os("TABWIRE_HOME").filter(|path| !path.is_empty()) {
+            return std::path::absolute(path).context("TABWIRE_HOME is not a path");
+        }
+        let home = std::env::home_dir().filter(|home| !home.as_os_str().is_empty());
+        Ok(home.context("no home folder is known; set TABWIRE_HOME")?.join(".tabwire"))
+    }
+
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    pub fn cdp_url_file(&self) -> PathBuf {
+        self.file("cdp-url")
+    }
+
+    pub fn write_cdp_url(&self, url: &str) -> anyhow::Result<()> {
+        self.write_private("cdp-url", url)
+    }
+
+    pub fn write_state(&self, state: &State) -> anyhow::Result<()> {
+        self.write_private("state.json", &serde_json::to_string(state)?)
+    }
+
+    pub fn read_state(&self) -> Option<State> {
+        serde_json::from_str(&fs::read_to_string(self.file("state.json")).ok()?).ok()
+    }
+
+    /// Takes back what a running relay wrote, unless another relay has written its own since.
+    pub fn clear(&self, own: &State) {
+        let is_own = self.read_state().is_some_and(|state| state.pid == own.pid);
+        if is_own {
+            for name in ["cdp-url", "state.json"] {
+                if let Err(error) = fs::remove_file(self.file(name))
+                    && error.kind() != std::io::ErrorKind::NotFound
+                {
+                    tracing::warn!(%error, name, "could not be removed");
+                }
+            }
+        }
+    }
+
+    /// Readers see the old file or the new one, never half of it, and nobody else sees either.
+    fn write_private(&self, name: &str, text: &str) -> anyhow::Result<()> {
+        let target = self.file(name);
+        let write = || -> anyhow::Result<()> {
+            // Created with O_EXCL and mode 0600, whatever the umask.
+            let mut file = tempfile::Builder::new().prefix(".new-").tempfile_in(&self.path)?;
+            file.write_all(text.as_bytes())?;
+            file.persist(&target)?;
+            Ok(())
+        };
+        write().with_context(|| format!("cannot write {}", target.display()))
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}

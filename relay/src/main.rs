@@ -1,0 +1,65 @@
+//! The `tabwire` program: reads the command line and hands over to the command.
+
+mod browser;
+mod bundle;
+mod cli;
+mod client_link;
+mod config;
+mod discovery;
+mod extension_link;
+mod guard;
+mod home;
+mod hub;
+mod outbox;
+mod peer;
+mod registry;
+mod serve;
+mod server;
+mod socket;
+mod status;
+mod token;
+mod up;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    let command_line = cli::CommandLine::parse();
+    start_logging();
+    // One thread: a message's way through the relay is a few microseconds of work between two system calls, and handing
+    // it from thread to thread would cost more than the work.
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return fail(&error.into()),
+    };
+    match runtime.block_on(run(command_line.command)) {
+        Ok(code) => code,
+        Err(error) => fail(&error),
+    }
+}
+
+async fn run(command: cli::Command) -> anyhow::Result<ExitCode> {
+    match command {
+        cli::Command::Serve(options) => serve::run(&options).await,
+        cli::Command::Up(options) => up::run(&options).await,
+        cli::Command::InstallExtension(options) => bundle::run(&options),
+        cli::Command::Status(options) => status::run(&options).await,
+        cli::Command::CdpUrl => status::print_cdp_url(),
+        cli::Command::Browsers(options) => browser::run(&options),
+    }
+}
+
+fn fail(error: &anyhow::Error) -> ExitCode {
+    eprintln!("tabwire: {error:#}");
+    ExitCode::FAILURE
+}
+
+/// Logs go to stderr. `TABWIRE_LOG` chooses what; the token is in none of it.
+fn start_logging() {
+    let filter = tracing_subscriber::EnvFilter::try_from_env("TABWIRE_LOG").unwrap_or_else(|_| "info".into());
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false).init();
+}

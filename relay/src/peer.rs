@@ -1,0 +1,89 @@
+//! Who is at the other end of a local connection. On Linux the kernel's table of connections tells the user; elsewhere
+//! the token alone has to do.
+
+use std::net::SocketAddr;
+
+use tokio::net::TcpStream;
+
+/// Only this user and root may connect.
+#[cfg(target_os = "linux")]
+pub fn may_connect(stream: &TcpStream, from: SocketAddr) -> bool {
+    let Ok(local) = stream.local_addr() else { return false };
+    let Ok(table) = std::fs::read_to_string("/proc/net/tcp") else { return true };
+    let own = rustix::process::geteuid().as_raw();
+    matches!(owner(&table, from, Some(local)), Some(uid) if uid == own || uid == 0)
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn may_connect(_stream: &TcpStream, _from: SocketAddr) -> bool {
+    true
+}
+
+/// The user that owns the socket bound to `local`, from the text of `/proc/net/tcp`.
+#[cfg(target_os = "linux")]
+fn owner(table: &str, local: SocketAddr, remote: Option<SocketAddr>) -> Option<u32> {
+    row(table, local, remote)?.get(7)?.parse().ok()
+}
+
+#[cfg(target_os = "linux")]
+fn row(table: &str, local: SocketAddr, remote: Option<SocketAddr>) -> Option<Vec<&str>> {
+    let (local, remote) = (kernel_address(local)?, remote.map(kernel_address));
+    table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>()).find(|fields| {
+        let remote_fits = remote.as_ref().is_none_or(|remote| fields.get(2).copied() == remote.as_deref());
+        fields.get(1).copied() == Some(local.as_str()) && remote_fits
+    })
+}
+
+/// `127.0.0.1:80` as the kernel writes it: the address as one number in the machine's byte order, then the port.
+#[cfg(target_os = "linux")]
+fn kernel_address(address: SocketAddr) -> Option<String> {
+    let SocketAddr::V4(address) = address else { return None };
+    let number = u32::from_ne_bytes(address.ip().octets());
+    Some(format!("{number:08X}:{:04X}", address.port()))
+}
+
+/// Who listens on a port of 127.0.0.1, in words, for the error that says it is taken.
+#[cfg(target_os = "linux")]
+pub fn holder_of(port: u16) -> Option<String> {
+    let table = std::fs::read_to_string("/proc/net/tcp").ok()?;
+    let loopback = SocketAddr::from(([127, 0, 0, 1], port));
+    let any = SocketAddr::from(([0, 0, 0, 0], port));
+    let fields = row(&table, loopback, None).or_else(|| row(&table, any, None))?;
+    let (uid, inode) = (fields.get(7)?, fields.get(9)?);
+    let socket = format!("socket:[{inode}]");
+    let pids = std::fs::read_dir("/proc").ok()?.flatten().filter_map(|entry| entry.file_name().into_string().ok()?.parse::<u32>().ok());
+    let holds = |pid: &u32| {
+        let files = std::fs::read_dir(format!("/proc/{pid}/fd"));
+        files.is_ok_and(|files| files.flatten().any(|file| std::fs::read_link(file.path()).is_ok_and(|to| to.as_os_str() == socket.as_str())))
+    };
+    Some(match pids.into_iter().find(holds) {
+        Some(pid) => {
+            let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+            format!("process {pid} ({}) of user {uid}", name.trim())
+        }
+        None => format!("a process of user {uid}"),
+    })
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn holder_of(_port: u16) -> Option<String> {
+    None
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    const TABLE: &str = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+   0: 0100007F:4B16 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 41 1 0000000000000000 100 0 0 10 0
+   1: 0100007F:D431 0100007F:4B16 01 00000000:00000000 00:00000000 00000000  1001        0 42 1 0000000000000000 20 4 30 10 -1";
+
+    #[test]
+    fn the_owner_is_found_by_both_ends_of_the_connection() {
+        let from = SocketAddr::from(([127, 0, 0, 1], 0xD431));
+        let to = SocketAddr::from(([127, 0, 0, 1], 0x4B16));
+        assert_eq!(owner(TABLE, from, Some(to)), Some(1001));
+        assert_eq!(owner(TABLE, to, None), Some(1000));
+        assert_eq!(owner(TABLE, to, Some(from)), None);
+    }
+}

@@ -1,0 +1,108 @@
+//! `tabwire serve`: the relay from its files to its last words.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinHandle;
+
+use crate::cli::ServeOptions;
+use crate::config::Config;
+use crate::home::{Home, State};
+use crate::server::{self, App};
+use crate::token::Token;
+use crate::{bundle, peer};
+
+/// A relay that takes connections.
+pub struct Relay {
+    pub app: Arc<App>,
+    pub home: Home,
+    pub cdp_url_file: Option<std::path::PathBuf>,
+    state: State,
+    accepting: JoinHandle<()>,
+}
+
+pub async fn run(options: &ServeOptions) -> anyhow::Result<ExitCode> {
+    let mut stop = StopSignals::new()?;
+    let relay = Relay::start(options).await?;
+    println!("Tabwire relay on 127.0.0.1:{}, {}.", relay.port(), relay.app.config.client_mode.name());
+    match &relay.cdp_url_file {
+        Some(file) => println!("CDP URL: in {} (whoever reads it drives your browser).", file.display()),
+        None => println!("CDP URL: not written to a file, as asked."),
+    }
+    println!("Extension: waiting for {}. Ctrl-C stops.", bundle::EXTENSION_ID);
+    stop.recv().await;
+    relay.stop().await;
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Relay {
+    pub async fn start(options: &ServeOptions) -> anyhow::Result<Self> {
+        let home = Home::open()?;
+        let token = Token::of(&home)?;
+        let listener = server::bind(options.port).await.map_err(|error| explain_bind(options.port, error))?;
+        let port = listener.local_addr()?.port();
+        let app = App::new(Config::new(options, port, token)?);
+        let state = State { port, pid: std::process::id() };
+        home.write_state(&state)?;
+        let cdp_url_file = if options.no_cdp_url_file {
+            None
+        } else {
+            home.write_cdp_url(&app.cdp_url())?;
+            Some(home.cdp_url_file())
+        };
+        let accepting = tokio::spawn(server::accept(listener, app.clone()));
+        tracing::info!(port, "listening on 127.0.0.1");
+        Ok(Self { app, home, cdp_url_file, state, accepting })
+    }
+
+    pub fn port(&self) -> u16 {
+        self.state.port
+    }
+
+    /// No new connections, a word to those that are there, and no file left that says a relay runs.
+    pub async fn stop(self) {
+        tracing::info!("stopping");
+        self.accepting.abort();
+        self.home.clear(&self.state);
+        self.app.registry.close_all("the relay is stopping");
+        let all_gone = async {
+            while self.app.registry.client_count() > 0 || self.app.registry.extension_link().is_some() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        let _ = tokio::time::timeout(Duration::from_secs(1), all_gone).await;
+    }
+}
+
+fn explain_bind(port: u16, error: std::io::Error) -> anyhow::Error {
+    if error.kind() == std::io::ErrorKind::AddrInUse {
+        let holder = peer::holder_of(port).unwrap_or_else(|| format!("another program (`lsof -nP -iTCP:{port} -sTCP:LISTEN` tells which)"));
+        return anyhow!("port {port} is in use by {holder}. If that is a relay, `tabwire status` shows it; else choose another with --port. Nothing was stopped");
+    }
+    anyhow::Error::from(error).context(format!("cannot listen on 127.0.0.1:{port}"))
+}
+
+/// Ctrl-C, or a polite `kill`.
+pub struct StopSignals {
+    interrupt: tokio::signal::unix::Signal,
+    terminate: tokio::signal::unix::Signal,
+}
+
+impl StopSignals {
+    pub fn new() -> anyhow::Result<Self> {
+        let signals = || -> std::io::Result<Self> {
+            Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
+        };
+        signals().context("cannot listen for signals")
+    }
+
+    pub async fn recv(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}
