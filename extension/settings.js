@@ -43,13 +43,15 @@ async function installedAddress() {
 /** @returns {Promise<{ address: string, enabled: boolean, installId: string }>} */
 export async function readSettings() {
   const stored = await chrome.storage.local.get(['address', 'enabled', 'installId']);
-  let installId = stored.installId;
-  if (typeof installId !== 'string') {
-    installId = crypto.randomUUID();
-    await chrome.storage.local.set({ installId });
-  }
+  const installId = typeof stored.installId === 'string' ? stored.installId : await newInstallId();
   const address = typeof stored.address === 'string' ? stored.address : await installedAddress();
   return { address, enabled: stored.enabled !== false, installId };
+}
+
+async function newInstallId() {
+  const installId = crypto.randomUUID();
+  await chrome.storage.local.set({ installId });
+  return installId;
 }
 
 /** @param {string} address */

@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 
 use crate::error::CdpError;
 use crate::ids::{CallId, ChildId, SessionId, TabId, TargetId};
-use crate::pending::{Continuation, Entry};
+use crate::pending::{Continuation, Entry, Note};
 use crate::sessions::Subject;
 use crate::targets::{Attachment, Child, HeldEvent, Tab};
 use crate::wire::{self, Call, CdpEvent, Hello, Incoming, LoadStatus, TabDetached, TabList, TabRemoved, TabReplaced, TabReport};
@@ -121,12 +121,15 @@ impl Core {
 
     pub(crate) fn on_call_failed(&mut self, entry: Entry, error: &CdpError) {
         match entry.continuation {
-            Continuation::Reply { client, session, request, .. }
-            | Continuation::Created { client, session, request }
-            | Continuation::Closed { client, session, request, .. } => {
-                if self.clients.get(client).is_some() {
-                    self.send_error(client, session, request, error);
+            Continuation::Reply { client, session, request, note } => {
+                if let Note::Captured { tab } = note {
+                    self.on_captured(tab);
                 }
+                self.send_error(client, session, request, error);
+            }
+            Continuation::Created { client, session, request }
+            | Continuation::Closed { client, session, request, .. } => {
+                self.send_error(client, session, request, error);
             }
             Continuation::Tabs => self.give_up_extension(&format!("the extension could not list its tabs: {error}")),
             Continuation::Attached { tab } => self.on_wake_failed(tab, error),

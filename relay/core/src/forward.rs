@@ -9,6 +9,7 @@ use crate::error::CdpError;
 use crate::ids::{ChildId, ClientId, SessionId, TabId};
 use crate::intercept::Handled;
 use crate::pending::{Continuation, Note};
+use crate::screencast::SCREENCAST;
 use crate::sessions::Subject;
 use crate::wire::Call;
 use crate::{journal, translate};
@@ -26,13 +27,21 @@ pub(crate) const LIFECYCLE: &str = "Page.lifecycleEvent";
 impl Core {
     /// A command of a session whose tab is live.
     pub(crate) fn to_live_page(&mut self, session: SessionId, tab: TabId, request: &Request<'_>) -> Result<Handled, CdpError> {
-        if request.method == "Page.addScriptToEvaluateOnNewDocument" {
-            let note = Note::Script { params: request.params.to_string() };
-            self.forward_noting(session, tab, None, request, note);
-            return Ok(Handled::Later);
-        }
-        if request.method == "Page.removeScriptToEvaluateOnNewDocument" {
-            return self.remove_script(session, tab, request);
+        match request.method.as_ref() {
+            "Page.addScriptToEvaluateOnNewDocument" => {
+                let note = Note::Script { params: request.params.to_string() };
+                self.forward_noting(session, tab, None, request, note);
+                return Ok(Handled::Later);
+            }
+            "Page.removeScriptToEvaluateOnNewDocument" => return self.remove_script(session, tab, request),
+            "Page.captureScreenshot" => return Ok(self.capture(session, tab, request)),
+            "Page.startScreencast" | "Page.stopScreencast" => {
+                let starts = request.method == "Page.startScreencast";
+                if let Some(handled) = self.switch_screencast(session, tab, starts) {
+                    return Ok(handled);
+                }
+            }
+            _ => {}
         }
         let init = journal::find_init(&request.method);
         if let (Some(view), Some(init)) = (self.sessions.get_mut(session), init)
@@ -62,7 +71,7 @@ impl Core {
         Ok(Handled::Later)
     }
 
-    fn forward_noting(&mut self, session: SessionId, tab: TabId, child: Option<&ChildId>, request: &Request<'_>, note: Note) {
+    pub(crate) fn forward_noting(&mut self, session: SessionId, tab: TabId, child: Option<&ChildId>, request: &Request<'_>, note: Note) {
         let Some(view) = self.sessions.get(session) else { return };
         let continuation = Continuation::Reply { client: view.client, session, request: request.id, note };
         let params = match self.tabs.get(tab) {
@@ -144,6 +153,7 @@ impl Core {
         let tab = self.sessions.get(session).and_then(|view| view.subject.tab());
         match note {
             Note::None => {}
+            Note::Captured { tab } => self.on_captured(tab),
             Note::TranslateResult => {
                 if let Some(tab) = tab.and_then(|tab| self.tabs.get(tab)).filter(|tab| tab.contexts.translates()) {
                     let result = translate::result_to_announced(&tab.contexts, result).into_owned();
@@ -165,7 +175,7 @@ impl Core {
     /// An event to the sessions of its target that asked for it.
     pub(crate) fn deliver(&mut self, subject: &Subject, method: &str, params: &str) {
         let domain = cdp::domain(method);
-        let gate = if method == LIFECYCLE { method } else { domain };
+        let gate = if method == LIFECYCLE || method == SCREENCAST { method } else { domain };
         let gated = ENABLED_DOMAINS.contains(&domain);
         let translated = match (subject, self.tabs.get(subject.tab().unwrap_or(TabId(-1)))) {
             (Subject::Page(_), Some(tab)) if tab.contexts.translates() => translate::event_to_announced(&tab.contexts, method, params),

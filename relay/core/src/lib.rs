@@ -18,6 +18,7 @@ mod intercept;
 mod journal;
 mod pending;
 mod router;
+mod screencast;
 mod sessions;
 mod targets;
 mod translate;

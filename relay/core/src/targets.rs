@@ -26,6 +26,8 @@ pub struct Tab {
     /// Imagined while dormant: which document this is, and which lifecycle events clients were told of it.
     pub loader: TargetId,
     pub lifecycle: BTreeSet<String>,
+    /// Screenshots under way, for which the relay keeps frames coming.
+    pub captures: usize,
     /// Child sessions that Chrome opened below the tab, with the `targetInfo` it gave.
     pub children: BTreeMap<ChildId, Child>,
 }
@@ -104,6 +106,7 @@ impl Tab {
             contexts: Contexts::default(),
             loader,
             lifecycle: BTreeSet::new(),
+            captures: 0,
             children: BTreeMap::new(),
         }
     }

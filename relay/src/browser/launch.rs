@@ -49,6 +49,8 @@ impl Launch<'_> {
             arguments.push("--no-sandbox".to_owned());
         }
         arguments.extend(self.arguments.iter().cloned());
+        // Chrome's own new-tab page is out of a client's reach; this one is a tab to begin with.
+        arguments.push("about:blank".to_owned());
         arguments
     }
 }
