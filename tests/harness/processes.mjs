@@ -107,7 +107,7 @@ export async function startChromium({ relayPort, args = [] }) {
   const profile = await temporaryFolder('profile');
   const extension = relayPort === undefined ? undefined : await installExtension(relayPort);
   const withExtension = extension
-    ? [`--load-extension=${extension.path}`, '--disable-features=DisableLoadExtensionCommandLineSwitch,LocalNetworkAccessChecks']
+    ? [`--load-extension=${extension.path}`, '--disable-features=DisableLoadExtensionCommandLineSwitch']
     : [];
   const child = spawn(
     CHROMIUM,

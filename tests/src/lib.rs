@@ -1,1 +1,1 @@
-
+//! What the tests and benchmarks of the relay share.
