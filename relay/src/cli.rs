@@ -109,7 +109,11 @@ pub struct BrowsersOptions {
 /// Chrome's extension ids are 32 letters from a to p.
 fn extension_id(text: &str) -> Result<String, String> {
     let well_formed = text.len() == 32 && text.bytes().all(|b| (b'a'..=b'p').contains(&b));
-    if well_formed { Ok(text.to_owned()) } else { Err("an extension id is 32 letters from a to p; chrome://extensions shows it".to_owned()) }
+    if well_formed {
+        Ok(text.to_owned())
+    } else {
+        Err("an extension id is 32 letters from a to p; chrome://extensions shows it".to_owned())
+    }
 }
 
 #[cfg(test)]

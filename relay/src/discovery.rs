@@ -7,6 +7,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
@@ -14,14 +15,22 @@ use crate::guard::refusal;
 use crate::hub::{Description, ToHub};
 use crate::server::App;
 
-/// Counts, nothing private.
-pub async fn status(State(app): State<Arc<App>>) -> Json<Value> {
-    Json(json!({
-        "status": "ok",
-        "extension": app.registry.extension_ready.load(Ordering::Relaxed),
-        "targets": app.registry.pages.load(Ordering::Relaxed),
-        "clients": app.registry.client_count(),
-    }))
+/// What `GET /` says: counts, nothing private.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Status {
+    pub status: String,
+    pub extension: bool,
+    pub targets: usize,
+    pub clients: usize,
+}
+
+pub async fn status(State(app): State<Arc<App>>) -> Json<Status> {
+    Json(Status {
+        status: "ok".to_owned(),
+        extension: app.registry.extension_ready.load(Ordering::Relaxed),
+        targets: app.registry.pages.load(Ordering::Relaxed),
+        clients: app.registry.client_count(),
+    })
 }
 
 pub async fn client_slot(State(app): State<Arc<App>>) -> Response {

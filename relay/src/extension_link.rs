@@ -15,7 +15,11 @@ use crate::server::App;
 use crate::socket;
 
 /// The guard has checked host and origin before this is reached.
-pub async fn upgrade(State(app): State<Arc<App>>, headers: HeaderMap, upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>) -> Response {
+pub async fn upgrade(
+    State(app): State<Arc<App>>,
+    headers: HeaderMap,
+    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
+) -> Response {
     let upgrade = match upgrade {
         Ok(upgrade) => upgrade,
         Err(rejection) => return refusal(StatusCode::UPGRADE_REQUIRED, &format!("/extension is a WebSocket: {rejection}")).into_response(),

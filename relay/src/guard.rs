@@ -63,7 +63,9 @@ fn check_origin(config: &Config, path: &str, headers: &HeaderMap) -> Result<(), 
     if path != "/extension" {
         return match origin {
             None => Ok(()),
-            Some(_) => Err(refusal(StatusCode::FORBIDDEN, "a request with an Origin header comes from a web page, and none is let in here")),
+            Some(_) => {
+                Err(refusal(StatusCode::FORBIDDEN, "a request with an Origin header comes from a web page, and none is let in here"))
+            }
         };
     }
     let id = origin.and_then(|origin| origin.to_str().ok()).and_then(|origin| origin.strip_prefix("chrome-extension://"));

@@ -62,5 +62,10 @@ fn fail(error: &anyhow::Error) -> ExitCode {
 /// Logs go to stderr. `TABWIRE_LOG` chooses what; the token is in none of it.
 fn start_logging() {
     let filter = tracing_subscriber::EnvFilter::try_from_env("TABWIRE_LOG").unwrap_or_else(|_| "info".into());
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(std::io::stderr().is_terminal()).with_target(false).init();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_target(false)
+        .init();
 }

@@ -54,7 +54,9 @@ pub fn holder_of(port: u16) -> Option<String> {
     let pids = std::fs::read_dir("/proc").ok()?.flatten().filter_map(|entry| entry.file_name().into_string().ok()?.parse::<u32>().ok());
     let holds = |pid: &u32| {
         let files = std::fs::read_dir(format!("/proc/{pid}/fd"));
-        files.is_ok_and(|files| files.flatten().any(|file| std::fs::read_link(file.path()).is_ok_and(|to| to.as_os_str() == socket.as_str())))
+        files.is_ok_and(|files| {
+            files.flatten().any(|file| std::fs::read_link(file.path()).is_ok_and(|to| to.as_os_str() == socket.as_str()))
+        })
     };
     Some(match pids.into_iter().find(holds) {
         Some(pid) => {

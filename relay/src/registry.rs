@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::SystemTime;
 
 use dashmap::DashMap;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tabwire_core::ids::ClientId;
 
 use crate::cli::ClientMode;
@@ -41,10 +41,10 @@ pub struct ExtensionHolder {
 }
 
 /// What `GET /client-slot` says.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SlotReport {
-    pub mode: &'static str,
+    pub mode: String,
     pub busy: bool,
     pub active_client_id: Option<String>,
     /// Milliseconds since 1970, as JavaScript counts.
@@ -138,7 +138,7 @@ impl Registry {
     pub fn slot_report(&self) -> SlotReport {
         let holder = self.clients.iter().min_by_key(|seated| seated.connected_at).map(|seated| (*seated.key(), seated.connected_at));
         SlotReport {
-            mode: self.mode.name(),
+            mode: self.mode.name().to_owned(),
             busy: self.mode == ClientMode::SingleActive && self.active.load(Ordering::Acquire) != 0,
             active_client_id: holder.map(|(client, _)| client.to_string()),
             connected_at: holder.map(|(_, at)| milliseconds(at)),
@@ -195,7 +195,7 @@ mod tests {
     #[test]
     fn the_one_slot_is_free_again_when_its_seat_is_dropped() {
         let registry = Registry::new(ClientMode::SingleActive);
-        let seat = registry.seat_client().ok().expect("free");
+        let seat = registry.seat_client().unwrap_or_else(|_| panic!("free"));
         let report = registry.seat_client().err().expect("taken");
         assert_eq!(report.active_client_id, Some(seat.client.to_string()));
         drop(seat);

@@ -80,7 +80,9 @@ impl Relay {
 fn explain_bind(port: u16, error: std::io::Error) -> anyhow::Error {
     if error.kind() == std::io::ErrorKind::AddrInUse {
         let holder = peer::holder_of(port).unwrap_or_else(|| format!("another program (`lsof -nP -iTCP:{port} -sTCP:LISTEN` tells which)"));
-        return anyhow!("port {port} is in use by {holder}. If that is a relay, `tabwire status` shows it; else choose another with --port. Nothing was stopped");
+        return anyhow!(
+            "port {port} is in use by {holder}. If that is a relay, `tabwire status` shows it; else choose another with --port. Nothing was stopped"
+        );
     }
     anyhow::Error::from(error).context(format!("cannot listen on 127.0.0.1:{port}"))
 }

@@ -4,18 +4,20 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use serde_json::Value;
+use serde::de::DeserializeOwned;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::cli::StatusOptions;
+use crate::discovery::Status;
 use crate::home::Home;
+use crate::registry::SlotReport;
 use crate::server;
 
 pub async fn run(options: &StatusOptions) -> anyhow::Result<ExitCode> {
     let Some(state) = Home::open()?.read_state() else {
         return Ok(report_none(options, "no relay is running; start one with `tabwire serve` or `tabwire up`"));
     };
-    let asked = async { anyhow::Ok((ask(state.port, "/").await?, ask(state.port, "/client-slot").await?)) };
+    let asked = async { anyhow::Ok((ask::<Status>(state.port, "/").await?, ask::<SlotReport>(state.port, "/client-slot").await?)) };
     let answer = tokio::time::timeout(Duration::from_secs(2), asked).await.context("no answer in 2 seconds").and_then(|answer| answer);
     let (relay, slot) = match answer {
         Ok(answer) => answer,
@@ -28,11 +30,11 @@ pub async fn run(options: &StatusOptions) -> anyhow::Result<ExitCode> {
         println!("{}", serde_json::json!({ "running": true, "port": state.port, "pid": state.pid, "relay": relay, "clientSlot": slot }));
         return Ok(ExitCode::SUCCESS);
     }
-    println!("relay      127.0.0.1:{} (process {}, {})", state.port, state.pid, slot["mode"].as_str().unwrap_or_default());
-    let extension = if relay["extension"] == true { "connected" } else { "not connected: open the browser that has it, and look at its popup" };
+    println!("relay      127.0.0.1:{} (process {}, {})", state.port, state.pid, slot.mode);
+    let extension = if relay.extension { "connected" } else { "not connected: open the browser that has it, and look at its popup" };
     println!("extension  {extension}");
-    println!("tabs       {}", relay["targets"]);
-    println!("clients    {}", relay["clients"]);
+    println!("tabs       {}", relay.targets);
+    println!("clients    {}", relay.clients);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -50,13 +52,16 @@ pub fn print_cdp_url() -> anyhow::Result<ExitCode> {
     let home = Home::open()?;
     match std::fs::read_to_string(home.cdp_url_file()) {
         Ok(url) => println!("{}", url.trim()),
-        Err(_) => bail!("no relay is running here (there is no {}); start one with `tabwire serve` or `tabwire up`", home.cdp_url_file().display()),
+        Err(_) => bail!(
+            "no relay is running here (there is no {}); start one with `tabwire serve` or `tabwire up`",
+            home.cdp_url_file().display()
+        ),
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// One GET from the relay. It answers small JSON with a length, so a whole HTTP client would be more than it needs.
-async fn ask(port: u16, path: &str) -> anyhow::Result<Value> {
+async fn ask<T: DeserializeOwned>(port: u16, path: &str) -> anyhow::Result<T> {
     let mut stream = server::connect(port).await?;
     let request = format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await?;

@@ -74,7 +74,10 @@ fn read(path: &Path) -> anyhow::Result<String> {
     }
     if meta.permissions().mode() & 0o077 != 0 {
         file.set_permissions(fs::Permissions::from_mode(0o600))?;
-        tracing::warn!("{} could be read by others; it is closed now. If others use this machine, remove it for a new token", path.display());
+        tracing::warn!(
+            "{} could be read by others; it is closed now. If others use this machine, remove it for a new token",
+            path.display()
+        );
     }
     let mut text = String::new();
     file.take(4096).read_to_string(&mut text)?;

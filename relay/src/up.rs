@@ -22,7 +22,8 @@ pub async fn run(options: &UpOptions) -> anyhow::Result<ExitCode> {
     };
     let extension = bundle::write(&relay.home.file("extension"), relay.port())?;
     println!("Starting {}{} …", browser.path.display(), if headless { ", without a window" } else { "" });
-    let launch = launch::Launch { browser: &browser, profile: &profile, extension: &extension, headless, arguments: &options.browser_arguments };
+    let launch =
+        launch::Launch { browser: &browser, profile: &profile, extension: &extension, headless, arguments: &options.browser_arguments };
     let mut child = launch.start()?;
 
     let ready = async {

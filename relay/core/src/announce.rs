@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use crate::Core;
-use crate::ids::{ChildId, ClientId, SessionId, TabId};
+use crate::ids::{ChildId, ClientId, SessionId, TabId, TargetId};
 use crate::sessions::Subject;
 use crate::targets::{Tab, TargetInfo};
 
@@ -15,30 +15,27 @@ impl Core {
 
     pub(crate) fn page_target_info(&self, tab: &Tab) -> Value {
         let attached = self.sessions.at(Some(tab.id)).any(|(_, session)| session.subject == Subject::Page(tab.id));
-        self.info(tab, attached, TargetInfo { target_id: &tab.page, kind: "page", ..self.blank_info(tab) })
+        self.info(tab, &tab.page, "page", attached)
     }
 
     pub(crate) fn tab_target_info(&self, tab: &Tab) -> Value {
         let attached = self.sessions.at(Some(tab.id)).any(|(_, session)| session.subject == Subject::Tab(tab.id));
-        self.info(tab, attached, TargetInfo { target_id: &tab.above, kind: "tab", ..self.blank_info(tab) })
+        self.info(tab, &tab.above, "tab", attached)
     }
 
-    fn blank_info<'t>(&'t self, tab: &'t Tab) -> TargetInfo<'t> {
-        TargetInfo {
-            target_id: &tab.page,
-            kind: "page",
+    fn info(&self, tab: &Tab, target_id: &TargetId, kind: &'static str, attached: bool) -> Value {
+        let opener_id = tab.opener.as_ref();
+        let info = TargetInfo {
+            target_id,
+            kind,
             title: &tab.title,
             url: &tab.url,
-            attached: false,
-            can_access_opener: tab.opener.is_some(),
-            opener_id: None,
+            attached,
+            can_access_opener: opener_id.is_some(),
+            opener_id,
             browser_context_id: &self.context,
-        }
-    }
-
-    fn info(&self, tab: &Tab, attached: bool, info: TargetInfo<'_>) -> Value {
-        let opener_id = tab.opener.as_ref();
-        serde_json::to_value(TargetInfo { attached, opener_id, ..info }).unwrap_or_default()
+        };
+        serde_json::to_value(info).unwrap_or_default()
     }
 
     pub(crate) fn browser_target_info(&self) -> String {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::error::CdpError;
@@ -82,7 +82,8 @@ impl<'a> Request<'a> {
 
     /// Reads the parameters into the few fields a handler needs.
     pub fn read_params<'p, T: Deserialize<'p>>(&'p self) -> Result<T, CdpError> {
-        serde_json::from_str(&self.params).map_err(|error| CdpError::InvalidParams { method: self.method.to_string(), reason: error.to_string() })
+        serde_json::from_str(&self.params)
+            .map_err(|error| CdpError::InvalidParams { method: self.method.to_string(), reason: error.to_string() })
     }
 
     /// A copy that outlives the text, for a request that has to wait.
@@ -110,10 +111,15 @@ pub fn reply(id: i64, session: Option<SessionId>, result: &str) -> String {
 }
 
 pub fn error_reply(id: Option<i64>, session: Option<&str>, error: &CdpError) -> String {
-    let mut body = serde_json::json!({ "code": error.code(), "message": error.to_string() });
-    if let CdpError::Chrome { data: Some(data), .. } = error {
-        body["data"] = data.as_str().into();
+    #[derive(Serialize)]
+    struct Body<'a> {
+        code: i64,
+        message: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        data: Option<&'a str>,
     }
+    let data = if let CdpError::Chrome { data, .. } = error { data.as_deref() } else { None };
+    let body = serde_json::to_string(&Body { code: error.code(), message: error.to_string(), data }).unwrap_or_default();
     let mut text = String::from("{");
     if let Some(id) = id {
         let _ = write!(text, "\"id\":{id},");

@@ -95,7 +95,8 @@ impl Contexts {
             "auxData": { "isDefault": world == World::Default, "type": kind, "frameId": frame },
         })
         .to_string();
-        let context = Context { announced, announced_unique, real: None, real_unique: String::new(), frame: frame.to_owned(), world, description };
+        let context =
+            Context { announced, announced_unique, real: None, real_unique: String::new(), frame: frame.to_owned(), world, description };
         self.list.push(context.clone());
         (context, Created::New)
     }

@@ -18,7 +18,9 @@ pub enum CdpError {
     SessionNotFound,
     #[error("No target with given id found: {0}")]
     TargetNotFound(String),
-    #[error("No browser is connected: the Tabwire extension is not there. Start the browser that has it, or load it with `tabwire install-extension`; its popup shows the state.")]
+    #[error(
+        "No browser is connected: the Tabwire extension is not there. Start the browser that has it, or load it with `tabwire install-extension`; its popup shows the state."
+    )]
     ExtensionAbsent,
     #[error("The browser's Tabwire extension disconnected while this command was under way; its outcome is unknown.")]
     ExtensionGone,

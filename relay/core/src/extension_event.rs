@@ -86,7 +86,8 @@ impl Core {
     fn on_hello(&mut self, said: Hello) {
         let Extension::Greeting { hello, .. } = &mut self.extension else { return };
         if said.protocol != wire::PROTOCOL {
-            let reason = format!("the extension speaks protocol {}, this relay {}; update both to one version", said.protocol, wire::PROTOCOL);
+            let reason =
+                format!("the extension speaks protocol {}, this relay {}; update both to one version", said.protocol, wire::PROTOCOL);
             self.give_up_extension(&reason);
             return;
         }
@@ -99,7 +100,9 @@ impl Core {
 
     fn on_call_answered(&mut self, entry: Entry, result: &RawValue) {
         match entry.continuation {
-            Continuation::Reply { client, session, request, note } => self.on_command_answered(client, session, request, note, result.get()),
+            Continuation::Reply { client, session, request, note } => {
+                self.on_command_answered(client, session, request, note, result.get());
+            }
             Continuation::Tabs => self.on_tabs_listed(result),
             Continuation::Attached { tab } => self.on_attached(tab),
             Continuation::Waking { tab, step } => self.on_wake_step(tab, step, Ok(result)),
@@ -127,8 +130,7 @@ impl Core {
                 }
                 self.send_error(client, session, request, error);
             }
-            Continuation::Created { client, session, request }
-            | Continuation::Closed { client, session, request, .. } => {
+            Continuation::Created { client, session, request } | Continuation::Closed { client, session, request, .. } => {
                 self.send_error(client, session, request, error);
             }
             Continuation::Tabs => self.give_up_extension(&format!("the extension could not list its tabs: {error}")),
@@ -151,7 +153,9 @@ impl Core {
         self.extension = Extension::Ready { hello };
         for tab in self.tabs.ids() {
             let report = reports.iter().find(|report| report.tab_id == tab.0);
-            let same = report.is_some_and(|report| report.target_id.as_deref().is_none_or(|id| self.tabs.get(tab).is_some_and(|t| t.page.as_str() == id)));
+            let same = report.is_some_and(|report| {
+                report.target_id.as_deref().is_none_or(|id| self.tabs.get(tab).is_some_and(|t| t.page.as_str() == id))
+            });
             if !same {
                 self.on_tab_gone(tab);
             } else if report.is_some_and(|report| !report.attached) {
@@ -300,7 +304,9 @@ impl Core {
     fn on_attachment_lost(&mut self, tab: TabId, reason: &str) {
         let error = CdpError::Detached(reason.to_owned());
         let of_tab = self.pending.take_where(|entry| {
-            entry.tab == Some(tab) && matches!(entry.continuation, Continuation::Reply { .. } | Continuation::Waking { .. }) && entry.method != "activateTab"
+            entry.tab == Some(tab)
+                && matches!(entry.continuation, Continuation::Reply { .. } | Continuation::Waking { .. })
+                && entry.method != "activateTab"
         });
         self.on_wake_failed(tab, &error);
         for entry in of_tab {
@@ -347,7 +353,8 @@ impl Core {
         match (method, child) {
             ("Target.attachedToTarget", _) => self.on_child_attached(tab, child, params),
             ("Target.detachedFromTarget", _) => {
-                if let Some(child) = crate::translate::field(params, "sessionId").and_then(|text| serde_json::from_str::<String>(text).ok()) {
+                if let Some(child) = crate::translate::field(params, "sessionId").and_then(|text| serde_json::from_str::<String>(text).ok())
+                {
                     self.on_child_detached(tab, &ChildId::new(&child));
                 }
             }
@@ -400,7 +407,8 @@ impl Core {
         let child = ChildId::new(&attached.session_id);
         let context = serde_json::Value::from(self.context.as_str()).to_string();
         // Clients know the person's profile under the relay's id.
-        let target_info = crate::translate::replace(attached.target_info.get().into(), &["browserContextId"], |_| Some(context.clone())).into_owned();
+        let target_info =
+            crate::translate::replace(attached.target_info.get().into(), &["browserContextId"], |_| Some(context.clone())).into_owned();
         let entry = Child {
             target_info,
             target: TargetId::new(&info.target_id),
@@ -424,7 +432,8 @@ impl Core {
             self.on_call_failed(entry, &CdpError::SessionNotFound);
         }
         let Some(known) = self.tabs.get(tab) else { return };
-        let below: Vec<ChildId> = known.children.iter().filter(|(_, other)| other.below.as_ref() == Some(child)).map(|(id, _)| id.clone()).collect();
+        let below: Vec<ChildId> =
+            known.children.iter().filter(|(_, other)| other.below.as_ref() == Some(child)).map(|(id, _)| id.clone()).collect();
         for grandchild in below {
             self.on_child_detached(tab, &grandchild);
         }

@@ -16,9 +16,36 @@ use crate::{journal, translate};
 
 /// Domains whose events Chrome sends only after `enable`. Events of others go to every session of their target.
 const ENABLED_DOMAINS: &[&str] = &[
-    "Accessibility", "Animation", "Audits", "Autofill", "CSS", "Cast", "Console", "DOM", "DOMStorage", "Debugger", "DeviceAccess", "FedCm",
-    "Fetch", "HeapProfiler", "IndexedDB", "LayerTree", "Log", "Media", "Network", "Overlay", "Page", "Performance", "PerformanceTimeline",
-    "Preload", "Profiler", "Runtime", "Security", "ServiceWorker", "WebAudio", "WebAuthn",
+    "Accessibility",
+    "Animation",
+    "Audits",
+    "Autofill",
+    "CSS",
+    "Cast",
+    "Console",
+    "DOM",
+    "DOMStorage",
+    "Debugger",
+    "DeviceAccess",
+    "FedCm",
+    "Fetch",
+    "HeapProfiler",
+    "IndexedDB",
+    "LayerTree",
+    "Log",
+    "Media",
+    "Network",
+    "Overlay",
+    "Page",
+    "Performance",
+    "PerformanceTimeline",
+    "Preload",
+    "Profiler",
+    "Runtime",
+    "Security",
+    "ServiceWorker",
+    "WebAudio",
+    "WebAuthn",
 ];
 
 /// `Page.lifecycleEvent` has a switch of its own beside `Page.enable`; a session's `enabled` holds it under this name.
@@ -57,18 +84,18 @@ impl Core {
         if request.method == "Target.setAutoAttach" {
             self.announce_known_children(session, tab);
         }
-        self.forward(session, tab, None, request)
+        Ok(self.forward(session, tab, None, request))
     }
 
     /// A command to a live tab or a target below it, as it is.
-    pub(crate) fn forward(&mut self, session: SessionId, tab: TabId, child: Option<&ChildId>, request: &Request<'_>) -> Result<Handled, CdpError> {
+    pub(crate) fn forward(&mut self, session: SessionId, tab: TabId, child: Option<&ChildId>, request: &Request<'_>) -> Handled {
         if let Some(handled) = self.switch_domain(session, request) {
-            return Ok(handled);
+            return handled;
         }
         let translates = child.is_none() && translate::result_names_context(&request.method);
         let note = if translates { Note::TranslateResult } else { Note::None };
         self.forward_noting(session, tab, child, request, note);
-        Ok(Handled::Later)
+        Handled::Later
     }
 
     pub(crate) fn forward_noting(&mut self, session: SessionId, tab: TabId, child: Option<&ChildId>, request: &Request<'_>, note: Note) {
@@ -136,8 +163,12 @@ impl Core {
     fn announce_known_children(&mut self, session: SessionId, tab: TabId) {
         let Some(filter) = self.sessions.get(session).and_then(|view| view.auto_attach.clone()) else { return };
         let Some(known) = self.tabs.get(tab) else { return };
-        let below: Vec<ChildId> =
-            known.children.iter().filter(|(_, child)| child.below.is_none() && filter.wants(&child.kind)).map(|(id, _)| id.clone()).collect();
+        let below: Vec<ChildId> = known
+            .children
+            .iter()
+            .filter(|(_, child)| child.below.is_none() && filter.wants(&child.kind))
+            .map(|(id, _)| id.clone())
+            .collect();
         for child in below {
             let subject = Subject::Child(tab, child);
             if self.sessions.viewing(&subject).any(|(_, view)| view.parent == Some(session)) {

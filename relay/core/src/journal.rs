@@ -144,11 +144,11 @@ impl Journal {
         self.entries.push(Entry { method: method.to_owned(), params: params.to_owned(), is_default, script });
     }
 
-    /// Takes a script out again. `None` when it is none of ours; else what Chrome calls it, if Chrome knows it.
-    pub fn remove_script(&mut self, identifier: &str) -> Option<Option<String>> {
+    /// Takes a script out again. `None` when this session added none of that name.
+    pub fn remove_script(&mut self, identifier: &str) -> Option<Script> {
         let matches = |entry: &Entry| entry.script.as_ref().is_some_and(|script| script.announced == identifier);
         let index = self.entries.iter().position(matches)?;
-        self.entries.remove(index).script.map(|script| script.real)
+        self.entries.remove(index).script
     }
 
     pub fn name_script(&mut self, announced: &str, real: &str) {

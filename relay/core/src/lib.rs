@@ -203,9 +203,10 @@ impl Core {
         let id = self.ids.call();
         let (tab, child, method) = match call {
             wire::Call::CdpCommand { tab, method, child, .. } => (Some(*tab), child.cloned(), (*method).to_owned()),
-            wire::Call::AttachTab { tab } | wire::Call::CloseTab { tab } | wire::Call::ActivateTab { tab } | wire::Call::DetachTab { tab } => {
-                (Some(*tab), None, call.name().to_owned())
-            }
+            wire::Call::AttachTab { tab }
+            | wire::Call::CloseTab { tab }
+            | wire::Call::ActivateTab { tab }
+            | wire::Call::DetachTab { tab } => (Some(*tab), None, call.name().to_owned()),
             wire::Call::ListTabs | wire::Call::CreateTab { .. } => (None, None, call.name().to_owned()),
         };
         let deadline = match call {

@@ -31,9 +31,13 @@ pub enum Note {
     /// The result carries execution context ids.
     TranslateResult,
     /// A screenshot is done, whether it succeeded or not.
-    Captured { tab: TabId },
+    Captured {
+        tab: TabId,
+    },
     /// The result names a script; keep it with the journal.
-    Script { params: String },
+    Script {
+        params: String,
+    },
 }
 
 #[derive(Debug)]

@@ -23,19 +23,18 @@ impl Core {
                 return;
             }
         };
+        // The session must be this client's own: another's is as unknown as one that never was.
+        let is_own = |id: &SessionId| *id != root && self.sessions.get(*id).is_some_and(|view| view.client == client);
         let session = match &request.session {
-            None => root,
-            // The session must be this client's own: another's is as unknown as one that never was.
-            Some(name) => match SessionId::parse(name).filter(|id| self.sessions.get(*id).is_some_and(|s| s.client == client && *id != root)) {
-                Some(session) => session,
-                None => {
-                    let text = cdp::error_reply(Some(request.id), Some(name), &CdpError::SessionNotFound);
-                    self.outputs.push_back(Output::ToClient(client, text));
-                    return;
-                }
-            },
+            None => Some(root),
+            Some(name) => SessionId::parse(name).filter(is_own),
         };
-        self.route(session, request);
+        if let Some(session) = session {
+            self.route(session, request);
+        } else {
+            let text = cdp::error_reply(Some(request.id), request.session.as_deref(), &CdpError::SessionNotFound);
+            self.outputs.push_back(Output::ToClient(client, text));
+        }
     }
 
     /// Also the way of a command that had to wait for its tab.
@@ -59,7 +58,7 @@ impl Core {
             ("Browser", _) | (_, Subject::Browser) => self.intercept_browser(client, session, &request),
             (_, Subject::Tab(_)) => Self::intercept_tab_target(&request),
             (_, Subject::Page(tab)) => self.to_page(session, *tab, request),
-            (_, Subject::Child(tab, child)) => self.forward(session, *tab, Some(child), &request),
+            (_, Subject::Child(tab, child)) => Ok(self.forward(session, *tab, Some(child), &request)),
         }
     }
 }

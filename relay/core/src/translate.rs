@@ -171,9 +171,13 @@ mod tests {
     #[test]
     fn only_the_named_places_change() {
         let (contexts, id) = one_pair();
-        let params = format!(r#"{{"functionDeclaration":"executionContextId", "executionContextId" : {id},"arguments":[{{"value":{id}}}]}}"#);
+        let params =
+            format!(r#"{{"functionDeclaration":"executionContextId", "executionContextId" : {id},"arguments":[{{"value":{id}}}]}}"#);
         let real = params_to_real(&contexts, "Runtime.callFunctionOn", &params);
-        assert_eq!(real, format!(r#"{{"functionDeclaration":"executionContextId", "executionContextId" : 3,"arguments":[{{"value":{id}}}]}}"#));
+        assert_eq!(
+            real,
+            format!(r#"{{"functionDeclaration":"executionContextId", "executionContextId" : 3,"arguments":[{{"value":{id}}}]}}"#)
+        );
         let unique = format!(r#"{{"uniqueContextId":"tabwire.{id}"}}"#);
         assert_eq!(params_to_real(&contexts, "Runtime.evaluate", &unique), r#"{"uniqueContextId":"-1.2"}"#);
     }
@@ -182,9 +186,15 @@ mod tests {
     fn results_and_events_come_back_in_the_clients_ids() {
         let (contexts, id) = one_pair();
         let result = r#"{"result":{},"exceptionDetails":{"executionContextId":3}}"#;
-        assert_eq!(result_to_announced(&contexts, result), format!(r#"{{"result":{{}},"exceptionDetails":{{"executionContextId":{id}}}}}"#));
+        assert_eq!(
+            result_to_announced(&contexts, result),
+            format!(r#"{{"result":{{}},"exceptionDetails":{{"executionContextId":{id}}}}}"#)
+        );
         let event = r#"{"type":"log","executionContextId":3}"#;
-        assert_eq!(event_to_announced(&contexts, "Runtime.consoleAPICalled", event), format!(r#"{{"type":"log","executionContextId":{id}}}"#));
+        assert_eq!(
+            event_to_announced(&contexts, "Runtime.consoleAPICalled", event),
+            format!(r#"{{"type":"log","executionContextId":{id}}}"#)
+        );
         assert!(matches!(event_to_announced(&contexts, "Network.dataReceived", event), Cow::Borrowed(_)));
     }
 }

@@ -142,7 +142,8 @@ impl Core {
         }
         let never_came = self.tabs.get_mut(tab).map(|tab| tab.contexts.drop_imagined()).unwrap_or_default();
         for context in never_came {
-            let params = serde_json::json!({ "executionContextId": context.announced, "executionContextUniqueId": context.announced_unique });
+            let params =
+                serde_json::json!({ "executionContextId": context.announced, "executionContextUniqueId": context.announced_unique });
             self.deliver(&Subject::Page(tab), "Runtime.executionContextDestroyed", &params.to_string());
         }
         for waiting in wake.waiting {

@@ -84,11 +84,7 @@ pub struct Incoming<'a> {
 
 /// A frame is one message, or an array of several that were waiting together.
 pub fn parse_frame(text: &str) -> Result<Vec<Incoming<'_>>, serde_json::Error> {
-    if text.trim_start().starts_with('[') {
-        serde_json::from_str(text)
-    } else {
-        serde_json::from_str(text).map(|message| vec![message])
-    }
+    if text.trim_start().starts_with('[') { serde_json::from_str(text) } else { serde_json::from_str(text).map(|message| vec![message]) }
 }
 
 /// The extension's first message: who it is and which browser it lives in.
@@ -179,3 +175,6 @@ pub struct TabReplaced {
     #[serde(flatten)]
     pub added: TabReport,
 }
+
+#[cfg(test)]
+mod tests;

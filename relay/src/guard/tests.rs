@@ -25,7 +25,18 @@ fn only_the_relays_own_names_are_a_host() {
     for host in ["127.0.0.1:19222", "localhost:19222", "LOCALHOST:19222", "[::1]:19222"] {
         assert_eq!(status("/", &[("host", host)]), StatusCode::OK, "{host}");
     }
-    let wrong = ["", "127.0.0.1", "127.0.0.1:1922", "127.0.0.1:192222", "evil.com:19222", "127.0.0.1.evil.com:19222", "x127.0.0.1:19222", "0.0.0.0:19222", "127.0.0.1:19222:19222", "127.0.0.2:19222"];
+    let wrong = [
+        "",
+        "127.0.0.1",
+        "127.0.0.1:1922",
+        "127.0.0.1:192222",
+        "evil.com:19222",
+        "127.0.0.1.evil.com:19222",
+        "x127.0.0.1:19222",
+        "0.0.0.0:19222",
+        "127.0.0.1:19222:19222",
+        "127.0.0.2:19222",
+    ];
     for host in wrong {
         assert_eq!(status("/", &[("host", host)]), StatusCode::FORBIDDEN, "{host}");
     }
@@ -47,7 +58,18 @@ fn a_client_needs_the_token_and_no_origin() {
     assert_eq!(status("/cdp?token=secret", &[host]), StatusCode::OK);
     assert_eq!(status("/cdp?a=b&token=secret", &[host]), StatusCode::OK);
     assert_eq!(status("/cdp", &[host, ("authorization", "Bearer secret")]), StatusCode::OK);
-    for path in ["/cdp", "/cdp?token=", "/cdp?token=Secret", "/cdp?token=secretx", "/cdp?xtoken=secret", "/json", "/json/list", "/json/version", "/json/version/", "/nothing"] {
+    for path in [
+        "/cdp",
+        "/cdp?token=",
+        "/cdp?token=Secret",
+        "/cdp?token=secretx",
+        "/cdp?xtoken=secret",
+        "/json",
+        "/json/list",
+        "/json/version",
+        "/json/version/",
+        "/nothing",
+    ] {
         assert_eq!(status(path, &[host]), StatusCode::UNAUTHORIZED, "{path}");
     }
     for origin in ["null", "http://127.0.0.1:19222", "https://evil.com", EXTENSION] {
@@ -60,7 +82,14 @@ fn a_client_needs_the_token_and_no_origin() {
 fn only_a_known_extension_gets_to_its_door() {
     let host = ("host", "127.0.0.1:19222");
     assert_eq!(status("/extension", &[host, ("origin", EXTENSION)]), StatusCode::OK);
-    for origin in ["", "null", "chrome-extension://", "chrome-extension://ponmlkjihgfedcbaponmlkjihgfedcba", "moz-extension://abcdefghijklmnopabcdefghijklmnop", "https://evil.com"] {
+    for origin in [
+        "",
+        "null",
+        "chrome-extension://",
+        "chrome-extension://ponmlkjihgfedcbaponmlkjihgfedcba",
+        "moz-extension://abcdefghijklmnopabcdefghijklmnop",
+        "https://evil.com",
+    ] {
         assert_eq!(status("/extension", &[host, ("origin", origin)]), StatusCode::FORBIDDEN, "{origin}");
     }
     assert_eq!(status("/extension", &[host]), StatusCode::FORBIDDEN);

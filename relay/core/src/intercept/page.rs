@@ -38,7 +38,7 @@ impl Core {
         let known = self.tabs.get(tab).ok_or(CdpError::TabClosed)?;
         let client = self.sessions.get(session).map(|view| view.client).ok_or(CdpError::SessionNotFound)?;
         if known.is_live() {
-            return self.forward(session, tab, None, &request);
+            return Ok(self.forward(session, tab, None, &request));
         }
         if known.is_dormant() {
             self.wake(tab);
@@ -56,14 +56,13 @@ impl Core {
 
     fn answer_dormant(&mut self, session: SessionId, tab: TabId, request: &Request<'_>, init: &Init) -> Result<Handled, CdpError> {
         let result = match init.answer {
-            Answer::Empty => "{}".to_owned(),
             Answer::FrameTree => {
                 let frame = self.tabs.get(tab).map(crate::targets::Tab::frame).unwrap_or_default();
                 serde_json::json!({ "frameTree": { "frame": frame } }).to_string()
             }
             Answer::ScriptIdentifier => return Ok(self.journal_script(session, request)),
             Answer::IsolatedWorld => self.imagine_world(tab, request)?,
-            Answer::Contexts | Answer::Lifecycle => "{}".to_owned(),
+            Answer::Empty | Answer::Contexts | Answer::Lifecycle => "{}".to_owned(),
         };
         let Some(view) = self.sessions.get_mut(session) else { return Err(CdpError::SessionNotFound) };
         if init.replay != Replay::Never {
@@ -108,11 +107,11 @@ impl Core {
         let view = self.sessions.get_mut(session).ok_or(CdpError::SessionNotFound)?;
         match view.journal.remove_script(&identifier) {
             None => Err(CdpError::Refused("Script not found".to_owned())),
-            Some(None) => Ok(Handled::empty()),
-            Some(Some(real)) => {
+            Some(Script { real: None, .. }) => Ok(Handled::empty()),
+            Some(Script { real: Some(real), .. }) => {
                 let params = serde_json::json!({ "identifier": real }).to_string();
                 let named = Request { params: params.into(), ..request.clone() };
-                self.forward(session, tab, None, &named)
+                Ok(self.forward(session, tab, None, &named))
             }
         }
     }

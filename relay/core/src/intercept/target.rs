@@ -3,6 +3,7 @@
 
 use serde::Deserialize;
 
+use crate::Core;
 use crate::cdp::Request;
 use crate::error::CdpError;
 use crate::ids::{ClientId, SessionId, TabId};
@@ -10,7 +11,6 @@ use crate::intercept::Handled;
 use crate::pending::Continuation;
 use crate::sessions::{Filter, Subject};
 use crate::wire::Call;
-use crate::Core;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -105,7 +105,7 @@ impl Core {
                 Ok(Handled::empty())
             }
             Subject::Page(tab) => self.to_page(session, *tab, request),
-            Subject::Child(tab, child) => self.forward(session, *tab, Some(child), &request),
+            Subject::Child(tab, child) => Ok(self.forward(session, *tab, Some(child), &request)),
         }
     }
 

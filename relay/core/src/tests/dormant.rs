@@ -1,0 +1,290 @@
+//! Dormant tabs: init is answered here, the first real command wakes, and ids stay what clients were told.
+
+use serde_json::{Value, json};
+
+use super::script::{Script, main_frame, playwright_init, tab};
+use crate::Input;
+
+/// A client that has said all Playwright says, with what it heard.
+fn initialized(script: &mut Script) -> (crate::ids::ClientId, String, Vec<Value>) {
+    let (client, sessions) = script.attached_client();
+    for (method, params) in playwright_init() {
+        script.request(client, Some(&sessions[0]), method, params);
+    }
+    let heard = script.heard(client);
+    (client, sessions[0].clone(), heard)
+}
+
+fn contexts(heard: &[Value]) -> Vec<(String, i64)> {
+    let created = heard.iter().filter(|m| m["method"] == "Runtime.executionContextCreated");
+    created.map(|m| (m["params"]["context"]["name"].as_str().unwrap().to_owned(), m["params"]["context"]["id"].as_i64().unwrap())).collect()
+}
+
+#[test]
+fn all_that_playwright_says_to_a_page_is_answered_without_the_browser() {
+    let mut script = Script::with_tabs(1);
+    let (_, _, heard) = initialized(&mut script);
+    let replies = heard.iter().filter(|m| m.get("result").is_some()).count();
+    assert_eq!(replies, playwright_init().len());
+    assert!(script.calls().is_empty(), "nothing is attached");
+    let names: Vec<_> = contexts(&heard).into_iter().map(|(name, _)| name).collect();
+    assert_eq!(names, ["", "utility"]);
+    let lifecycle = heard.iter().filter(|m| m["method"] == "Page.lifecycleEvent").map(|m| m["params"]["name"].as_str().unwrap());
+    assert!(lifecycle.clone().any(|name| name == "load") && lifecycle.clone().any(|name| name == "DOMContentLoaded"));
+}
+
+#[test]
+fn the_frame_tree_of_a_dormant_tab_names_the_real_main_frame() {
+    let mut script = Script::with_tabs(1);
+    let (client, sessions) = script.attached_client();
+    let tree = script.ask(client, Some(&sessions[0]), "Page.getFrameTree", json!({}));
+    assert_eq!(
+        (tree["frameTree"]["frame"]["id"].as_str(), tree["frameTree"]["frame"]["url"].as_str()),
+        (Some("T1"), Some("https://site/1"))
+    );
+}
+
+#[test]
+fn the_first_real_command_wakes_the_tab_once_however_many_race() {
+    let mut script = Script::with_tabs(1);
+    let (client, session, _) = initialized(&mut script);
+    let ids: Vec<_> = (0..3).map(|n| script.request(client, Some(&session), "Runtime.evaluate", json!({ "n": n }))).collect();
+    let replayed = script.finish_waking(&main_frame(1));
+    assert!(replayed.contains(&"Runtime.enable".to_owned()));
+    for (n, id) in ids.into_iter().enumerate() {
+        let call = script.next_command("Runtime.evaluate");
+        assert_eq!(call["params"]["params"]["n"], n);
+        script.reply(&call, json!({ "result": { "value": n } }));
+        let heard = script.heard(client);
+        let reply = heard.iter().find(|m| m["id"] == id).unwrap();
+        assert_eq!(reply["result"]["result"]["value"], n);
+    }
+}
+
+#[test]
+fn a_clients_defaults_do_not_reach_the_persons_tab() {
+    let mut script = Script::with_tabs(1);
+    let (client, session, _) = initialized(&mut script);
+    script.request(client, Some(&session), "Runtime.evaluate", json!({}));
+    let replayed = script.finish_waking(&main_frame(1));
+    assert!(!replayed.iter().any(|method| method == "Emulation.setEmulatedMedia" || method == "Page.setFontFamilies"), "{replayed:?}");
+    assert!(replayed.contains(&"Emulation.setFocusEmulationEnabled".to_owned()));
+}
+
+#[test]
+fn what_a_client_wishes_later_wakes_the_tab_and_reaches_it() {
+    let mut script = Script::with_tabs(1);
+    let (client, session, _) = initialized(&mut script);
+    script.request(client, Some(&session), "Emulation.setEmulatedMedia", json!({ "media": "print" }));
+    script.finish_waking(&main_frame(1));
+    script.next_command("Emulation.setEmulatedMedia");
+}
+
+#[test]
+fn context_ids_that_clients_were_told_stay_valid_after_waking() {
+    let mut script = Script::with_tabs(1);
+    let (client, session, heard) = initialized(&mut script);
+    let told = contexts(&heard);
+    let (main, utility) = (told[0].1, told[1].1);
+    script.request(client, Some(&session), "Runtime.callFunctionOn", json!({ "executionContextId": utility }));
+    let attach = script.next_call("attachTab");
+    script.reply(&attach, json!({}));
+    script.cdp_event(1, "Runtime.executionContextCreated", real_context(3, "T1", ""));
+    script.cdp_event(1, "Runtime.executionContextCreated", real_context(4, "T1", "utility"));
+    for call in script.calls() {
+        let result = if call["params"]["method"] == "Page.getFrameTree" { json!({ "frameTree": main_frame(1) }) } else { json!({}) };
+        script.reply(&call, result);
+    }
+    assert!(contexts(&script.heard(client)).is_empty(), "what was announced is not announced again");
+    let call = script.next_command("Runtime.callFunctionOn");
+    assert_eq!(call["params"]["params"]["executionContextId"], 4);
+    script.reply(&call, json!({ "result": {}, "exceptionDetails": { "executionContextId": 4 } }));
+    assert_eq!(script.heard(client)[0]["result"]["exceptionDetails"]["executionContextId"], utility);
+    script.cdp_event(1, "Runtime.consoleAPICalled", json!({ "executionContextId": 3, "args": [] }));
+    assert_eq!(script.heard(client)[0]["params"]["executionContextId"], main);
+    script.cdp_event(1, "Runtime.executionContextDestroyed", json!({ "executionContextId": 3, "executionContextUniqueId": "u3" }));
+    let destroyed = &script.heard(client)[0]["params"];
+    assert_eq!(
+        (destroyed["executionContextId"].as_i64(), destroyed["executionContextUniqueId"].as_str()),
+        (Some(main), Some(format!("tabwire.{main}").as_str()))
+    );
+}
+
+fn real_context(id: i64, frame: &str, name: &str) -> Value {
+    let aux = json!({ "isDefault": name.is_empty(), "frameId": frame });
+    json!({ "context": { "id": id, "uniqueId": format!("u{id}"), "name": name, "origin": "", "auxData": aux } })
+}
+
+#[test]
+fn child_frames_are_announced_before_their_contexts_and_get_the_clients_worlds() {
+    let mut script = Script::with_tabs(1);
+    let (client, session, _) = initialized(&mut script);
+    script.request(client, Some(&session), "Runtime.evaluate", json!({}));
+    let attach = script.next_call("attachTab");
+    script.reply(&attach, json!({}));
+    script.cdp_event(1, "Runtime.executionContextCreated", real_context(3, "T1", ""));
+    script.cdp_event(1, "Runtime.executionContextCreated", real_context(5, "child", ""));
+    let mut tree = main_frame(1);
+    tree["childFrames"] = json!([{ "frame": { "id": "child", "parentId": "T1", "url": "https://site/child" } }]);
+    for call in script.calls() {
+        let result = if call["params"]["method"] == "Page.getFrameTree" { json!({ "frameTree": tree }) } else { json!({}) };
+        script.reply(&call, result);
+    }
+    let world = script.next_command("Page.createIsolatedWorld");
+    assert_eq!(world["params"]["params"]["frameId"], "child");
+    assert_eq!(world["params"]["params"]["worldName"], "utility");
+    script.cdp_event(1, "Runtime.executionContextCreated", real_context(4, "T1", "utility"));
+    script.reply(&world, json!({ "executionContextId": 6 }));
+    let methods: Vec<_> = script.heard(client).iter().map(|m| m["method"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(methods, ["Page.frameAttached", "Page.frameNavigated", "Runtime.executionContextCreated"]);
+    script.next_command("Runtime.evaluate");
+}
+
+#[test]
+fn an_attach_that_fails_tells_each_waiting_command_why_and_the_next_one_tries_again() {
+    let mut script = Script::with_tabs(1);
+    let (client, session, _) = initialized(&mut script);
+    let first = script.request(client, Some(&session), "Runtime.evaluate", json!({}));
+    let second = script.request(client, Some(&session), "Page.navigate", json!({}));
+    let attach = script.next_call("attachTab");
+    script.reply_error(&attach, json!("Another debugger is already attached to the tab with id: 1."));
+    let heard = script.heard(client);
+    assert_eq!((heard[0]["id"].as_i64(), heard[1]["id"].as_i64()), (Some(first), Some(second)));
+    assert!(heard[0]["error"]["message"].as_str().unwrap().contains("Close DevTools"), "{heard:?}");
+    script.request(client, Some(&session), "Runtime.evaluate", json!({}));
+    script.next_call("attachTab");
+}
+
+#[test]
+fn scripts_are_removed_under_the_name_that_the_client_was_given() {
+    let mut script = Script::with_tabs(1);
+    let (client, sessions) = script.attached_client();
+    let session = Some(sessions[0].as_str());
+    let add = |script: &mut Script| {
+        let result = script.ask(client, session, "Page.addScriptToEvaluateOnNewDocument", json!({ "source": "1" }));
+        result["identifier"].as_str().unwrap().to_owned()
+    };
+    let (removed_dormant, removed_live) = (add(&mut script), add(&mut script));
+    script.ask(client, session, "Page.removeScriptToEvaluateOnNewDocument", json!({ "identifier": removed_dormant }));
+    script.make_live(client, &sessions[0], 1);
+    script.request(client, session, "Page.removeScriptToEvaluateOnNewDocument", json!({ "identifier": removed_live }));
+    assert_eq!(script.next_command("Page.removeScriptToEvaluateOnNewDocument")["params"]["params"]["identifier"], "real-1");
+}
+
+#[test]
+fn a_navigation_of_the_person_is_told_as_a_live_tab_would() {
+    let mut script = Script::with_tabs(1);
+    let (client, _, heard) = initialized(&mut script);
+    let before = contexts(&heard);
+    script.extension_event("tabUpdated", json!({ "tabId": 1, "status": "loading", "url": "https://site/next" }));
+    script.extension_event("tabUpdated", json!({ "tabId": 1, "status": "complete" }));
+    let heard = script.heard(client);
+    let methods: Vec<_> = heard.iter().map(|m| m["method"].as_str().unwrap()).collect();
+    assert_eq!(
+        methods[..4],
+        ["Runtime.executionContextsCleared", "Page.frameNavigated", "Runtime.executionContextCreated", "Runtime.executionContextCreated"]
+    );
+    assert_eq!(heard[1]["params"]["frame"]["url"], "https://site/next");
+    let after = contexts(&heard);
+    assert!(after.iter().all(|(_, id)| before.iter().all(|(_, old)| old != id)));
+    assert!(heard.iter().any(|m| m["method"] == "Page.lifecycleEvent" && m["params"]["name"] == "load"));
+    assert!(script.calls().is_empty());
+}
+
+#[test]
+fn a_tab_that_loses_its_debugger_is_woken_to_the_same_state() {
+    let mut script = Script::with_tabs(1);
+    let (client, session, _) = initialized(&mut script);
+    script.make_live(client, &session, 1);
+    let in_flight = script.request(client, Some(&session), "Page.navigate", json!({}));
+    script.extension_event("tabDetached", json!({ "tabId": 1, "reason": "replaced_with_devtools" }));
+    let heard = script.heard(client);
+    assert_eq!(heard[0]["id"], in_flight);
+    assert!(heard[0]["error"]["message"].as_str().unwrap().contains("outcome is unknown"));
+    assert_eq!(heard.iter().filter(|m| m["method"] == "Runtime.executionContextCreated").count(), 2);
+    script.calls();
+    script.request(client, Some(&session), "Runtime.evaluate", json!({}));
+    let replayed = script.finish_waking(&main_frame(1));
+    for method in ["Page.enable", "Runtime.enable", "Network.enable", "Page.addScriptToEvaluateOnNewDocument"] {
+        assert!(replayed.iter().any(|replayed| replayed == method), "{method}");
+    }
+}
+
+#[test]
+fn when_the_person_cancels_the_debugger_sessions_end_and_nothing_attaches_again() {
+    let mut script = Script::with_tabs(1);
+    let (client, session, _) = initialized(&mut script);
+    script.make_live(client, &session, 1);
+    script.extension_event("tabDetached", json!({ "tabId": 1, "reason": "canceled_by_user" }));
+    let heard = script.heard(client);
+    let reason = heard.iter().find(|m| m["method"] == "Inspector.detached").unwrap();
+    assert_eq!(reason["params"]["reason"], "canceled_by_user");
+    assert!(heard.iter().any(|m| m["method"] == "Target.detachedFromTarget"));
+    assert!(script.calls().is_empty());
+}
+
+#[test]
+fn a_tab_that_closes_while_it_wakes_answers_those_who_wait() {
+    let mut script = Script::with_tabs(1);
+    let (client, session, _) = initialized(&mut script);
+    let id = script.request(client, Some(&session), "Runtime.evaluate", json!({}));
+    script.extension_event("tabRemoved", json!({ "tabId": 1 }));
+    let heard = script.heard(client);
+    assert_eq!(heard.iter().filter(|m| m["id"] == id).count(), 1);
+    assert!(heard[0]["error"].is_object());
+}
+
+#[test]
+fn the_debugger_is_taken_off_when_the_last_client_leaves() {
+    let mut script = Script::with_tabs(1);
+    let (first, sessions) = script.attached_client();
+    let (second, _) = script.attached_client();
+    script.make_live(first, &sessions[0], 1);
+    script.input(Input::ClientClosed(first));
+    assert!(script.calls().is_empty());
+    script.input(Input::ClientClosed(second));
+    script.next_call("detachTab");
+}
+
+#[test]
+fn a_client_that_leaves_while_its_tab_wakes_leaves_no_debugger_behind() {
+    let mut script = Script::with_tabs(1);
+    let (client, sessions) = script.attached_client();
+    script.request(client, Some(&sessions[0]), "Runtime.evaluate", json!({}));
+    let attach = script.next_call("attachTab");
+    script.input(Input::ClientClosed(client));
+    script.reply(&attach, json!({}));
+    for call in script.calls() {
+        script.reply(&call, json!({ "frameTree": main_frame(1) }));
+    }
+    script.next_call("detachTab");
+    assert!(script.heard(client).is_empty());
+}
+
+#[test]
+fn a_screenshot_keeps_frames_coming_and_nobody_else_sees_them() {
+    let mut script = Script::with_tabs(1);
+    let (client, sessions) = script.attached_client();
+    script.ask(client, Some(&sessions[0]), "Page.enable", json!({}));
+    script.make_live(client, &sessions[0], 1);
+    let id = script.request(client, Some(&sessions[0]), "Page.captureScreenshot", json!({}));
+    script.next_command("Page.startScreencast");
+    let capture = script.next_command("Page.captureScreenshot");
+    script.cdp_event(1, "Page.screencastFrame", json!({ "data": "" }));
+    script.reply(&capture, json!({ "data": "AA" }));
+    let heard = script.heard(client);
+    assert_eq!((heard.len(), heard[0]["id"].as_i64()), (1, Some(id)));
+    script.next_command("Page.stopScreencast");
+}
+
+#[test]
+fn a_second_tab_of_the_same_number_is_another_tab() {
+    let mut script = Script::with_tabs(1);
+    let (client, _) = script.attached_client();
+    let mut replaced = tab(2);
+    replaced["removedTabId"] = 1.into();
+    script.extension_event("tabReplaced", replaced);
+    let heard = script.heard(client);
+    assert_eq!(heard[0]["method"], "Target.detachedFromTarget");
+    assert_eq!(heard[1]["params"]["targetInfo"]["targetId"], "T2");
+}

@@ -1,0 +1,8 @@
+//! Behaviours of the core, as scripts on a fake clock: what clients and the extension say, and what they must hear.
+
+mod dormant;
+mod link;
+mod requests;
+mod script;
+mod sessions;
+mod targets;

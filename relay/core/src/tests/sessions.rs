@@ -1,0 +1,136 @@
+//! Several views on one debugger session: each client hears its own, and what is shared stays whole.
+
+use serde_json::{Value, json};
+
+use super::script::Script;
+use crate::Input;
+use crate::ids::ClientId;
+
+/// Two clients on one live tab, both with `Runtime` on.
+fn two_clients() -> (Script, [(ClientId, String); 2]) {
+    let mut script = Script::with_tabs(1);
+    let (first, a) = script.attached_client();
+    let (second, b) = script.attached_client();
+    script.ask(first, Some(&a[0]), "Runtime.enable", json!({}));
+    script.make_live(first, &a[0], 1);
+    script.request(second, Some(&b[0]), "Runtime.enable", json!({}));
+    script.heard(second);
+    (script, [(first, a[0].clone()), (second, b[0].clone())])
+}
+
+fn names(heard: &[Value]) -> Vec<&str> {
+    heard.iter().filter_map(|m| m["method"].as_str()).collect()
+}
+
+#[test]
+fn an_event_reaches_each_client_under_its_own_session() {
+    let (mut script, [(first, a), (second, b)]) = two_clients();
+    script.cdp_event(1, "Runtime.consoleAPICalled", json!({ "args": [] }));
+    for (client, session) in [(first, a), (second, b)] {
+        let heard = script.heard(client);
+        assert_eq!((heard.len(), heard[0]["sessionId"].as_str()), (1, Some(session.as_str())));
+    }
+}
+
+#[test]
+fn a_domain_that_one_session_did_not_enable_stays_silent_for_it() {
+    let (mut script, [(first, a), (second, _)]) = two_clients();
+    script.request(first, Some(&a), "Network.enable", json!({}));
+    script.cdp_event(1, "Network.requestWillBeSent", json!({}));
+    assert_eq!(names(&script.heard(first)), ["Network.requestWillBeSent"]);
+    assert!(script.heard(second).is_empty());
+}
+
+#[test]
+fn a_late_session_is_told_of_the_contexts_that_are_there() {
+    let mut script = Script::with_tabs(1);
+    let (first, a) = script.attached_client();
+    script.request(first, Some(&a[0]), "Runtime.enable", json!({}));
+    script.make_live(first, &a[0], 1);
+    script.cdp_event(
+        1,
+        "Runtime.executionContextCreated",
+        json!({ "context": { "id": 9, "name": "", "auxData": { "isDefault": true, "frameId": "T1" } } }),
+    );
+    let (second, b) = script.attached_client();
+    script.request(second, Some(&b[0]), "Runtime.enable", json!({}));
+    let heard = script.heard(second);
+    assert_eq!(heard[0]["params"]["context"]["id"], 9);
+    assert!(heard[1]["result"].is_object());
+    assert!(script.calls().is_empty(), "Chrome has it on already");
+}
+
+#[test]
+fn disabling_ends_only_the_sessions_own_view() {
+    let (mut script, [(first, a), (second, b)]) = two_clients();
+    script.ask(first, Some(&a), "Runtime.disable", json!({}));
+    assert!(script.calls().is_empty());
+    script.cdp_event(1, "Runtime.consoleAPICalled", json!({ "args": [] }));
+    assert!(script.heard(first).is_empty());
+    assert_eq!(script.heard(second).len(), 1);
+    script.request(second, Some(&b), "Runtime.disable", json!({}));
+    script.next_command("Runtime.disable");
+}
+
+#[test]
+fn a_second_session_of_one_client_is_distinct_and_its_end_leaves_the_first() {
+    let mut script = Script::with_tabs(1);
+    let (client, sessions) = script.attached_client();
+    let second = script.ask(client, None, "Target.attachToTarget", json!({ "targetId": "T1", "flatten": true }))["sessionId"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert_ne!(second, sessions[0]);
+    script.request(client, None, "Target.detachFromTarget", json!({ "sessionId": second }));
+    let heard = script.heard(client);
+    assert_eq!(names(&heard), ["Target.detachedFromTarget"]);
+    assert_eq!(script.error_of(client, Some(&second), "Runtime.evaluate", json!({})).0, -32001);
+    script.make_live(client, &sessions[0], 1);
+}
+
+#[test]
+fn targets_below_a_page_are_routed_by_the_sessions_own_id_both_ways() {
+    let (mut script, [(first, a), (second, _)]) = two_clients();
+    script.request(first, Some(&a), "Target.setAutoAttach", json!({ "autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true }));
+    script.calls();
+    let info = json!({ "targetId": "F", "type": "iframe", "browserContextId": "chrome's" });
+    script.cdp_event(1, "Target.attachedToTarget", json!({ "sessionId": "real-child", "targetInfo": info, "waitingForDebugger": true }));
+    let heard = script.heard(first);
+    let attached = heard.iter().find(|m| m["method"] == "Target.attachedToTarget").unwrap();
+    assert_eq!((attached["sessionId"].as_str(), &attached["params"]["waitingForDebugger"]), (Some(a.as_str()), &json!(true)));
+    assert_ne!(attached["params"]["targetInfo"]["browserContextId"], "chrome's");
+    let child = attached["params"]["sessionId"].as_str().unwrap().to_owned();
+    assert_ne!(child, "real-child");
+    script.request(first, Some(&child), "Runtime.enable", json!({}));
+    let call = script.next_command("Runtime.enable");
+    assert_eq!(call["params"]["childSessionId"], "real-child");
+    script.child_event(1, "real-child", "Runtime.executionContextCreated", json!({ "context": { "id": 1 } }));
+    assert_eq!(script.heard(first)[0]["sessionId"], child.as_str());
+    assert!(script.heard(second).is_empty());
+
+    let in_flight = script.request(first, Some(&child), "Runtime.evaluate", json!({}));
+    script.cdp_event(1, "Target.detachedFromTarget", json!({ "sessionId": "real-child" }));
+    let heard = script.heard(first);
+    assert!(heard.iter().any(|m| m["id"] == in_flight && m["error"]["code"] == -32001));
+    assert!(heard.iter().any(|m| m["method"] == "Target.detachedFromTarget" && m["params"]["sessionId"] == child.as_str()));
+}
+
+#[test]
+fn a_target_that_nobody_wants_is_resumed_at_once() {
+    let (mut script, [(first, _), _]) = two_clients();
+    let info = json!({ "targetId": "W", "type": "worker" });
+    script.cdp_event(1, "Target.attachedToTarget", json!({ "sessionId": "w", "targetInfo": info, "waitingForDebugger": true }));
+    let call = script.next_command("Runtime.runIfWaitingForDebugger");
+    assert_eq!(call["params"]["childSessionId"], "w");
+    assert!(script.heard(first).is_empty());
+}
+
+#[test]
+fn one_client_leaving_answers_nothing_to_another() {
+    let (mut script, [(first, a), (second, _)]) = two_clients();
+    script.request(first, Some(&a), "Page.navigate", json!({}));
+    let call = script.next_command("Page.navigate");
+    script.input(Input::ClientClosed(first));
+    script.reply(&call, json!({}));
+    assert!(script.heard(first).is_empty() && script.heard(second).is_empty());
+}
