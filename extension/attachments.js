@@ -1,12 +1,11 @@
 /**
  * The tabs that have our debugger: the only module that calls `chrome.debugger.attach`, `detach` and `sendCommand`.
  *
- * Chrome keeps the debugger attached when it ends this service worker, so which tabs are ours is also kept in
- * `chrome.storage.session`, and `adopt` takes them up again.
+ * Chrome keeps the debugger attached when it ends this service worker, so what is known of our tabs is also kept in
+ * `chrome.storage.session`, and `adopt` takes it up again.
  */
 
 const DEBUGGER_VERSION = '1.3';
-const STORED = 'attachedTabs';
 
 /** @type {Set<number>} */
 const attached = new Set();
@@ -34,16 +33,19 @@ export function attachedTabs() {
 
 /** Takes up the attachments of an earlier life of this worker. Every other use of this module comes after it. */
 export async function adopt() {
-  const stored = (await chrome.storage.session.get(STORED))[STORED];
-  if (!Array.isArray(stored) || stored.length === 0) {
+  const stored = await chrome.storage.session.get(['attachedTabs', 'runtimeOn']);
+  if (!Array.isArray(stored.attachedTabs) || stored.attachedTabs.length === 0) {
     return;
   }
   const targets = await chrome.debugger.getTargets();
   for (const { tabId, attached: stillAttached } of targets) {
-    if (tabId !== undefined && stillAttached && stored.includes(tabId)) {
+    if (tabId !== undefined && stillAttached && stored.attachedTabs.includes(tabId)) {
       attached.add(tabId);
-      // Whether it is on is forgotten; taking it for on costs only a second report of contexts.
-      runtimeOn.add(targetKey(tabId));
+    }
+  }
+  for (const key of Array.isArray(stored.runtimeOn) ? stored.runtimeOn : []) {
+    if (attached.has(Number.parseInt(key))) {
+      runtimeOn.add(key);
     }
   }
 }
@@ -108,6 +110,7 @@ export function sendCommand(tabId, method, params, child) {
   }
   if (method === 'Runtime.disable') {
     runtimeOn.delete(targetKey(tabId, child));
+    remember();
   }
   return chrome.debugger.sendCommand(target, method, params);
 }
@@ -124,9 +127,10 @@ async function enableRuntime(target, params) {
     await chrome.debugger.sendCommand(target, 'Runtime.disable', {});
   }
   runtimeOn.add(key);
+  remember();
   return chrome.debugger.sendCommand(target, 'Runtime.enable', params);
 }
 
 function remember() {
-  chrome.storage.session.set({ [STORED]: [...attached] });
+  chrome.storage.session.set({ attachedTabs: [...attached], runtimeOn: [...runtimeOn] });
 }

@@ -16,17 +16,20 @@ const RECONNECT_ALARM = 'reconnect';
 /** @type {Set<chrome.runtime.Port>} Popups that are open. */
 const popups = new Set();
 
-const link = new RelayLink({ open: sayHello, call: answer, change: refresh });
+const link = new RelayLink({ open: () => link.send(hello), call: answer, change: refresh });
 const adopted = attachments.adopt();
+
+/** Ready before there is a connection, because nothing else may come first on it. */
+let hello = '';
+const greeting = makeHello();
 
 // ---- the relay ----
 
-async function sayHello() {
-  await adopted;
+async function makeHello() {
   const { installId } = await readSettings();
   const version = chrome.runtime.getManifest().version;
-  const hello = { protocol: protocol.PROTOCOL, version, browser: await browserProduct(), userAgent: navigator.userAgent, installId };
-  link.send(protocol.event('hello', hello));
+  const browser = await browserProduct();
+  return protocol.event('hello', { protocol: protocol.PROTOCOL, version, browser, userAgent: navigator.userAgent, installId });
 }
 
 /** Product and full version, as Chrome's own `Browser.getVersion` says it. */
@@ -47,12 +50,13 @@ function answer({ id, method, params }) {
   if (id === undefined) {
     return;
   }
-  runCommand(method, params).then(
+  const replied = runCommand(method, params).then(
     (result) => link.send(protocol.reply(id, result)),
     (error) => link.send(protocol.errorReply(id, error)),
   );
   if (method !== 'cdpCommand') {
-    queueMicrotask(refresh);
+    // Which tabs have the debugger may be another matter now.
+    replied.then(refresh);
   }
 }
 
@@ -64,12 +68,14 @@ function tell(method, params) {
 
 async function connect() {
   await adopted;
+  hello = await greeting;
   const { address, enabled } = await readSettings();
   if (enabled) {
     link.start(address);
   } else {
     link.stop();
   }
+  refresh();
 }
 
 // ---- the debugger ----

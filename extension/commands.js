@@ -24,10 +24,16 @@ const handlers = {
 
   createTab: async ({ url = 'about:blank', newWindow = false, active = false }) => {
     if (isRestricted(url)) {
-      throw new Error(`Cannot open ${url}: Chrome keeps this page from extensions`);
+      throw new Error(`Cannot open ${url}: it is not a full address, or a page that Chrome keeps from extensions`);
     }
     const tabId = await createTab({ url, newWindow, active });
-    await attach(tabId);
+    try {
+      await attach(tabId);
+    } catch (error) {
+      // Nobody knows of this tab, so nobody would ever close it.
+      await chrome.tabs.remove(tabId).catch(() => {});
+      throw error;
+    }
     return describeTab(tabId);
   },
 

@@ -20,12 +20,20 @@ const RESTRICTED_SCHEMES = [
 
 /** @param {string | undefined} url A tab that has none yet shows an empty page. */
 export function isRestricted(url) {
-  if (!url || url === 'about:blank' || url.startsWith('about:blank#') || url === 'about:srcdoc') {
+  if (!url) {
     return false;
   }
-  if (RESTRICTED_SCHEMES.some((scheme) => url.startsWith(scheme))) {
+  if (!URL.canParse(url)) {
+    // Chrome would take it for the path of a file of this extension.
     return true;
   }
-  const { hostname, pathname } = new URL(url);
+  // Only as it was parsed has an address one way to be written.
+  const { href, protocol, hostname, pathname } = new URL(url);
+  if (href === 'about:blank' || href.startsWith('about:blank#') || href === 'about:srcdoc') {
+    return false;
+  }
+  if (RESTRICTED_SCHEMES.includes(protocol)) {
+    return true;
+  }
   return hostname === 'chromewebstore.google.com' || (hostname === 'chrome.google.com' && pathname.startsWith('/webstore'));
 }

@@ -85,20 +85,24 @@ export class RelayLink {
     const socket = new WebSocket(`ws://${this.#address}/extension`);
     this.#socket = socket;
     this.#set('connecting');
+    // A socket that was replaced or stopped has no say any more.
+    const isPresent = () => this.#socket === socket;
     socket.onopen = () => {
+      if (!isPresent()) {
+        return;
+      }
       this.#retryMs = FIRST_RETRY_MS;
       this.#waiting = [];
       this.#set('connected');
       this.on.open();
     };
     socket.onmessage = ({ data }) => {
-      for (const call of parseFrame(data)) {
+      for (const call of isPresent() ? parseFrame(data) : []) {
         this.on.call(call);
       }
     };
     socket.onclose = () => {
-      // A socket that was replaced or stopped has no say any more.
-      if (this.#socket === socket) {
+      if (isPresent()) {
         this.#socket = undefined;
         this.#set('offline');
         this.#retryLater();

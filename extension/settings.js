@@ -20,13 +20,15 @@ export function checkAddress(text) {
   }
   const withScheme = /^\w+:\/\//.test(trimmed) ? trimmed : `ws://${trimmed}`;
   const url = URL.canParse(withScheme) ? new URL(withScheme) : undefined;
-  if (!url || !['ws:', 'http:'].includes(url.protocol)) {
+  if (!url || !['ws:', 'http:'].includes(url.protocol) || url.port === '0') {
     return { error: 'This is not an address. It looks like 127.0.0.1:19222.' };
   }
   if (!LOOPBACK.includes(url.hostname) || url.username || url.password) {
     return { error: 'The relay runs on this machine: use 127.0.0.1.' };
   }
-  return { address: `${url.hostname}:${url.port || DEFAULT_PORT}` };
+  // A parsed address leaves out its scheme's own port: 80 is there to read only under another scheme.
+  const port = url.port || new URL(withScheme.replace(/^\w+:/, 'https:')).port || DEFAULT_PORT;
+  return { address: `${url.hostname}:${port}` };
 }
 
 /** Where the installed extension points, before the person sets anything else. */
@@ -48,10 +50,16 @@ export async function readSettings() {
   return { address, enabled: stored.enabled !== false, installId };
 }
 
-async function newInstallId() {
-  const installId = crypto.randomUUID();
-  await chrome.storage.local.set({ installId });
-  return installId;
+/** @type {Promise<string> | undefined} Whoever asks meanwhile gets the same id. */
+let makingInstallId;
+
+function newInstallId() {
+  makingInstallId ??= (async () => {
+    const installId = crypto.randomUUID();
+    await chrome.storage.local.set({ installId });
+    return installId;
+  })();
+  return makingInstallId;
 }
 
 /** @param {string} address */

@@ -8,10 +8,22 @@ import { isRestricted } from './policy.js';
 /** @type {Set<number>} The tabs that the relay knows: listed or announced, and not taken back. */
 const reported = new Set();
 
-/** Tabs that are being created on request, and those that appeared meanwhile: either may be the other. */
-let creating = 0;
+/**
+ * Lists and creations that are under way, and the tabs that appeared meanwhile: those may be in a list already, or be what
+ * was asked for, so they are announced only afterwards.
+ */
+let underWay = 0;
 /** @type {number[]} */
 let appeared = [];
+
+/** @type {Set<number>} Tabs that have closed, perhaps while they were looked at. Chrome gives no id twice. */
+const closed = new Set();
+
+/**
+ * Which tab opened which. `tab.openerTabId` is not it: there Chrome names the tab that was in front.
+ * @type {Map<number, number>}
+ */
+const openers = new Map();
 
 /** @returns {Promise<Map<number, string>>} */
 async function targetIds() {
@@ -42,48 +54,76 @@ function report(tab, ids) {
     title: tab.title ?? '',
     targetId: ids.get(tabId),
     status: tab.status,
-    openerTabId: tab.openerTabId,
+    openerTabId: openers.get(tabId),
     windowId: tab.windowId,
     attached: isAttached(tabId),
   };
 }
 
+/**
+ * Whether a tab was there before its list was begun, and still is. A newer one has no target id in it yet.
+ * @param {chrome.tabs.Tab} tab
+ * @param {Map<number, string>} ids
+ */
+function isSettled({ id }, ids) {
+  return id !== undefined && !closed.has(id) && (ids.has(id) || !appeared.includes(id));
+}
+
 /** Every tab that may be used; what the relay knows starts anew with it. */
-export async function listTabs() {
-  const [tabs, ids] = await Promise.all([chrome.tabs.query({}), targetIds()]);
-  reported.clear();
-  const offered = tabs.filter((tab) => tab.id !== undefined && !isRestricted(urlOf(tab)));
-  for (const tab of offered) {
-    reported.add(/** @type {number} */ (tab.id));
-  }
-  return offered.map((tab) => report(tab, ids));
+export function listTabs() {
+  return holdingBack(async () => {
+    // The tabs come last, so that no change falls between their state and its being told.
+    const ids = await targetIds();
+    const tabs = await chrome.tabs.query({});
+    reported.clear();
+    const offered = tabs.filter((tab) => isSettled(tab, ids) && !isRestricted(urlOf(tab)));
+    for (const tab of offered) {
+      reported.add(/** @type {number} */ (tab.id));
+    }
+    return offered.map((tab) => report(tab, ids));
+  });
 }
 
 /** @param {number} tabId */
 export async function describeTab(tabId) {
-  const [tab, ids] = await Promise.all([chrome.tabs.get(tabId), targetIds()]);
+  const ids = await targetIds();
+  const tab = await chrome.tabs.get(tabId);
+  if (closed.has(tabId)) {
+    throw new Error(`No tab with id: ${tabId}.`);
+  }
   return report(tab, ids);
+}
+
+/**
+ * Does this work, and then announces the tabs that appeared meanwhile and are not in its outcome.
+ * @template T
+ * @param {() => Promise<T>} work
+ */
+async function holdingBack(work) {
+  underWay += 1;
+  try {
+    return await work();
+  } finally {
+    underWay -= 1;
+    if (underWay === 0) {
+      const others = appeared;
+      appeared = [];
+      others.filter((tabId) => !reported.has(tabId)).forEach(announce);
+    }
+  }
 }
 
 /**
  * Makes a tab behind the others, or in front only where that was asked for.
  * @param {{ url: string, newWindow: boolean, active: boolean }} wish
  */
-export async function createTab({ url, newWindow, active }) {
-  creating += 1;
-  try {
+export function createTab({ url, newWindow, active }) {
+  return holdingBack(async () => {
     const tab = newWindow ? await inNewWindow(url, active) : await chrome.tabs.create({ url, active }).catch(() => inNewWindow(url, active));
     const tabId = /** @type {number} */ (tab.id);
     reported.add(tabId);
     return tabId;
-  } finally {
-    creating -= 1;
-    if (creating === 0) {
-      const others = appeared;
-      appeared = [];
-      others.filter((tabId) => !reported.has(tabId)).forEach(reportLater);
-    }
-  }
+  });
 }
 
 /** @param {string} url @param {boolean} focused @returns {Promise<chrome.tabs.Tab>} */
@@ -107,8 +147,17 @@ export async function activateTab(tabId) {
 /** @type {(method: string, params: object) => void} */
 let tell = () => {};
 
+/** A tab has come into reach. @param {number} tabId */
+function onAppeared(tabId) {
+  if (underWay > 0) {
+    appeared.push(tabId);
+  } else {
+    announce(tabId);
+  }
+}
+
 /** @param {number} tabId */
-async function reportLater(tabId) {
+async function announce(tabId) {
   try {
     const described = await describeTab(tabId);
     if (!isRestricted(described.url) && !reported.has(tabId)) {
@@ -127,20 +176,15 @@ async function reportLater(tabId) {
 export function watchTabs(onEvent) {
   tell = onEvent;
   chrome.tabs.onCreated.addListener((tab) => {
-    if (tab.id === undefined) {
-      return;
-    }
-    if (creating > 0) {
-      appeared.push(tab.id);
-    } else {
-      reportLater(tab.id);
+    if (tab.id !== undefined) {
+      onAppeared(tab.id);
     }
   });
   chrome.tabs.onUpdated.addListener((tabId, change, tab) => {
     if (!reported.has(tabId)) {
       // A tab comes into reach when it leaves a restricted page.
-      if (change.url !== undefined && creating === 0) {
-        reportLater(tabId);
+      if (change.url !== undefined) {
+        onAppeared(tabId);
       }
       return;
     }
@@ -154,18 +198,25 @@ export function watchTabs(onEvent) {
       tell('tabUpdated', { tabId, url, title, status });
     }
   });
+  // Comes right after a tab's creation, and before its target can be looked up.
+  chrome.webNavigation.onCreatedNavigationTarget.addListener(({ tabId, sourceTabId }) => {
+    openers.set(tabId, sourceTabId);
+  });
   chrome.tabs.onRemoved.addListener((tabId) => {
+    openers.delete(tabId);
+    closed.add(tabId);
     if (reported.delete(tabId)) {
       tell('tabRemoved', { tabId });
     }
   });
   chrome.tabs.onReplaced.addListener(async (addedTabId, removedTabId) => {
+    closed.add(removedTabId);
     reported.delete(removedTabId);
-    try {
-      const added = await describeTab(addedTabId);
+    const added = await describeTab(addedTabId).catch(() => undefined);
+    if (added && !isRestricted(added.url)) {
       reported.add(addedTabId);
       tell('tabReplaced', { removedTabId, ...added });
-    } catch {
+    } else {
       tell('tabRemoved', { tabId: removedTabId });
     }
   });

@@ -17,15 +17,15 @@ use crate::server::App;
 
 /// What `GET /` says: counts, nothing private.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Status {
+pub struct RelayStatus {
     pub status: String,
     pub extension: bool,
     pub targets: usize,
     pub clients: usize,
 }
 
-pub async fn status(State(app): State<Arc<App>>) -> Json<Status> {
-    Json(Status {
+pub async fn status(State(app): State<Arc<App>>) -> Json<RelayStatus> {
+    Json(RelayStatus {
         status: "ok".to_owned(),
         extension: app.registry.extension_ready.load(Ordering::Relaxed),
         targets: app.registry.pages.load(Ordering::Relaxed),

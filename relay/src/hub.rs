@@ -116,9 +116,11 @@ impl Hub {
                 }
             }
             Output::ToExtension(text) => {
-                let Some(outbox) = self.registry.extension_outbox() else { return };
+                let Some(outbox) = self.extension.and_then(|link| self.registry.extension_outbox(link)) else { return };
                 if outbox.push(text) == Err(Overrun) {
-                    self.close_extension("the extension does not read what it is sent");
+                    tracing::warn!("the extension does not read what it is sent; closed");
+                    // The link's end comes back as `ExtensionClosed`, and answers what was lost.
+                    outbox.abort(1013, "too much is waiting unread");
                 }
             }
             Output::CloseClient(client, CloseReason::Asked) => {
@@ -130,10 +132,11 @@ impl Hub {
         }
     }
 
+    /// Only the link that the core speaks of: another extension may have the slot by now.
     fn close_extension(&mut self, reason: &str) {
+        let Some(link) = self.extension.take() else { return };
         tracing::warn!(reason, "extension dropped");
-        self.extension = None;
-        if let Some(outbox) = self.registry.unseat_extension().and_then(|holder| holder.outbox) {
+        if let Some(outbox) = self.registry.unseat_extension(link).and_then(|holder| holder.outbox) {
             outbox.abort(1008, reason);
         }
     }

@@ -10,7 +10,7 @@ use futures_util::stream::SplitSink;
 use tokio::sync::{mpsc, watch};
 
 /// How long a socket may take to write its last words.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+pub const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// The hub's end.
 #[derive(Clone)]

@@ -98,16 +98,16 @@ impl Registry {
     }
 
     /// Frees the extension's slot at once; its socket may take longer to go.
-    pub fn unseat_extension(&self) -> Option<ExtensionHolder> {
-        self.lock_extension().take()
+    pub fn unseat_extension(&self, link: u64) -> Option<ExtensionHolder> {
+        self.lock_extension().take_if(|holder| holder.link == link)
     }
 
     pub fn extension_link(&self) -> Option<u64> {
         self.lock_extension().as_ref().map(|holder| holder.link)
     }
 
-    pub fn extension_outbox(&self) -> Option<Outbox> {
-        self.lock_extension().as_ref().and_then(|holder| holder.outbox.clone())
+    pub fn extension_outbox(&self, link: u64) -> Option<Outbox> {
+        self.lock_extension().as_ref().filter(|holder| holder.link == link).and_then(|holder| holder.outbox.clone())
     }
 
     pub fn client_outbox(&self, client: ClientId) -> Option<Outbox> {
@@ -130,7 +130,8 @@ impl Registry {
     pub fn close_all(&self, reason: &str) {
         const GOING_AWAY: u16 = 1001;
         let clients = self.clients.iter().filter_map(|seated| seated.outbox.clone());
-        for outbox in clients.chain(self.extension_outbox()) {
+        let extension = self.lock_extension().as_ref().and_then(|holder| holder.outbox.clone());
+        for outbox in clients.chain(extension) {
             outbox.close(GOING_AWAY, reason);
         }
     }
@@ -214,7 +215,7 @@ mod tests {
     fn an_unseated_extension_does_not_free_the_slot_of_the_next_one() {
         let registry = Registry::new(ClientMode::SingleActive);
         let dead = registry.seat_extension("a").ok().expect("free");
-        registry.unseat_extension();
+        registry.unseat_extension(dead.link);
         let next = registry.seat_extension("b").ok().expect("free");
         drop(dead);
         assert_eq!(registry.extension_link(), Some(next.link));

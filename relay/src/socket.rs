@@ -4,7 +4,7 @@ use axum::extract::ws::{Message, Utf8Bytes, WebSocket};
 use futures_util::StreamExt as _;
 
 use crate::hub::{HubSender, ToHub};
-use crate::outbox::{Drain, Outbox};
+use crate::outbox::{Drain, LAST_WORDS, Outbox};
 
 /// Runs a socket to its end. It is not read while the hub's inbox is full, which is how a flood is slowed down.
 pub async fn run(socket: WebSocket, outbox: &Outbox, drain: Drain, hub: &HubSender, on_text: impl Fn(Utf8Bytes) -> ToHub) {
@@ -20,7 +20,11 @@ pub async fn run(socket: WebSocket, outbox: &Outbox, drain: Drain, hub: &HubSend
                 }
                 Ok(Message::Binary(_)) => outbox.close(UNSUPPORTED_DATA, "only text messages are understood here"),
                 Ok(Message::Ping(_) | Message::Pong(_)) => {}
-                Ok(Message::Close(_)) => return,
+                Ok(Message::Close(_)) => {
+                    // Reading on is what sends the answer to a close.
+                    let _ = tokio::time::timeout(LAST_WORDS, stream.next()).await;
+                    return;
+                }
                 Err(error) if is_too_big(&error) => {
                     // The rest of the message is still coming; it is not read, and the writer says why.
                     outbox.abort(MESSAGE_TOO_BIG, "the message is larger than this relay takes; see --max-message-mib");

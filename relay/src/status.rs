@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::cli::StatusOptions;
-use crate::discovery::Status;
+use crate::discovery::RelayStatus;
 use crate::home::Home;
 use crate::registry::SlotReport;
 use crate::server;
@@ -17,7 +17,7 @@ pub async fn run(options: &StatusOptions) -> anyhow::Result<ExitCode> {
     let Some(state) = Home::open()?.read_state() else {
         return Ok(report_none(options, "no relay is running; start one with `tabwire serve` or `tabwire up`"));
     };
-    let asked = async { anyhow::Ok((ask::<Status>(state.port, "/").await?, ask::<SlotReport>(state.port, "/client-slot").await?)) };
+    let asked = async { anyhow::Ok((ask::<RelayStatus>(state.port, "/").await?, ask::<SlotReport>(state.port, "/client-slot").await?)) };
     let answer = tokio::time::timeout(Duration::from_secs(2), asked).await.context("no answer in 2 seconds").and_then(|answer| answer);
     let (relay, slot) = match answer {
         Ok(answer) => answer,

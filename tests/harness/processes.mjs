@@ -65,7 +65,7 @@ export async function startRelay({ args = [], home: given, port = 0, env = {} } 
     port: 0,
     cdpUrl: '',
     async stop({ keepHome = false } = {}) {
-      await endProcess(child);
+      await endProcess(relay.child);
       if (!keepHome) {
         await home.remove();
       }

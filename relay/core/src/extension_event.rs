@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::error::CdpError;
+use crate::forward::LIFECYCLE;
 use crate::ids::{CallId, ChildId, SessionId, TabId, TargetId};
 use crate::pending::{Continuation, Entry, Note};
 use crate::sessions::Subject;
@@ -56,9 +57,14 @@ impl Core {
                 tracing::debug!(call = id, "a reply that nobody waits for");
                 return;
             };
+            let tab = entry.tab;
             match (message.error, message.result) {
                 (Some(error), _) => self.on_call_failed(entry, &CdpError::from_extension(error)),
                 (None, result) => self.on_call_answered(entry, result.unwrap_or(RawValue::NULL)),
+            }
+            // It may have been the tab's only use: cookies are asked for through a tab that no session sees.
+            if let Some(tab) = tab {
+                self.detach_if_unused(tab);
             }
             return;
         }
@@ -158,7 +164,7 @@ impl Core {
             });
             if !same {
                 self.on_tab_gone(tab);
-            } else if report.is_some_and(|report| !report.attached) {
+            } else {
                 self.on_attachment_lost(tab, "the extension was restarted");
             }
         }
@@ -170,13 +176,22 @@ impl Core {
             } else {
                 self.on_tab_created(report);
             }
-            // The debugger may have outlived the relay or its clients.
-            let nobody = self.tabs.get(tab).is_some_and(Tab::is_dormant);
-            if attached && nobody {
-                self.call(&Call::DetachTab { tab }, Continuation::Nothing);
+            if attached {
+                self.adopt_attachment(tab);
             }
         }
         self.resume_deferred();
+    }
+
+    /// The debugger outlived the extension's worker or the relay. What happened meanwhile is not known, so a tab that is in
+    /// use is woken anew; off the others it is taken.
+    fn adopt_attachment(&mut self, tab: TabId) {
+        let is_used = self.sessions.viewing(&Subject::Page(tab)).next().is_some();
+        if is_used {
+            self.wake(tab);
+        } else {
+            self.call(&Call::DetachTab { tab }, Continuation::Nothing);
+        }
     }
 
     fn on_tab_created(&mut self, report: TabReport) {
@@ -318,6 +333,7 @@ impl Core {
         }
         known.attachment = Attachment::Dormant;
         known.contexts.clear();
+        let frames = std::mem::take(&mut known.frames);
         let children: Vec<ChildId> = known.children.keys().cloned().collect();
         for child in children {
             self.on_child_detached(tab, &child);
@@ -327,6 +343,11 @@ impl Core {
             if let Some(view) = self.sessions.get_mut(session) {
                 view.journal.forget_real_scripts();
             }
+        }
+        // Waking tells of the child frames anew.
+        for frame in frames.iter().rev() {
+            let params = serde_json::json!({ "frameId": frame, "reason": "remove" }).to_string();
+            self.deliver(&Subject::Page(tab), "Page.frameDetached", &params);
         }
         self.deliver(&Subject::Page(tab), "Runtime.executionContextsCleared", "{}");
         self.announce_imagined_contexts(tab);
@@ -370,7 +391,36 @@ impl Core {
                 known.contexts.clear();
                 self.deliver(&subject, method, params);
             }
+            ("Page.frameAttached" | "Page.frameDetached", None) => {
+                let id = crate::translate::field(params, "frameId").and_then(|text| serde_json::from_str::<String>(text).ok());
+                if let Some(id) = id {
+                    known.frames.retain(|other| *other != id);
+                    if method == "Page.frameAttached" {
+                        known.frames.push(id);
+                    }
+                }
+                self.deliver(&subject, method, params);
+            }
+            ("Page.frameNavigated", None) => {
+                self.deliver(&subject, method, params);
+                self.complete_restored_page(tab, params);
+            }
             _ => self.deliver(&subject, method, params),
+        }
+    }
+
+    /// A page out of the back/forward cache is complete already, so Chrome reports no loading, and clients that went back
+    /// would wait for it for ever.
+    fn complete_restored_page(&mut self, tab: TabId, params: &str) {
+        if crate::translate::field(params, "type") != Some("\"BackForwardCacheRestore\"") {
+            return;
+        }
+        let Some(frame) = crate::translate::field(params, "frame") else { return };
+        let part = |key| crate::translate::field(frame, key).unwrap_or("null").to_owned();
+        let (frame_id, loader_id, timestamp) = (part("id"), part("loaderId"), self.now.as_secs_f64());
+        for name in ["DOMContentLoaded", "load", "networkAlmostIdle", "networkIdle"] {
+            let event = format!(r#"{{"frameId":{frame_id},"loaderId":{loader_id},"name":"{name}","timestamp":{timestamp}}}"#);
+            self.deliver(&Subject::Page(tab), LIFECYCLE, &event);
         }
     }
 

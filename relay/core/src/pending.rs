@@ -82,6 +82,11 @@ impl Pending {
         picked.into_iter().filter_map(|call| self.map.remove(&call)).collect()
     }
 
+    /// Whether a client waits for an answer of this tab.
+    pub fn asks(&self, tab: TabId) -> bool {
+        self.map.values().any(|entry| entry.tab == Some(tab) && matches!(entry.continuation, Continuation::Reply { .. }))
+    }
+
     pub fn next_deadline(&self) -> Option<Now> {
         self.map.values().filter_map(|entry| entry.deadline).min()
     }

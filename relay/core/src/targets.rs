@@ -26,6 +26,9 @@ pub struct Tab {
     /// Imagined while dormant: which document this is, and which lifecycle events clients were told of it.
     pub loader: TargetId,
     pub lifecycle: BTreeSet<String>,
+    /// Child frames that clients were told of, parents first. They enter with `Page.frameAttached` and leave with
+    /// `Page.frameDetached`.
+    pub frames: Vec<String>,
     /// Screenshots under way, for which the relay keeps frames coming.
     pub captures: usize,
     /// Child sessions that Chrome opened below the tab, with the `targetInfo` it gave.
@@ -106,6 +109,7 @@ impl Tab {
             contexts: Contexts::default(),
             loader,
             lifecycle: BTreeSet::new(),
+            frames: Vec::new(),
             captures: 0,
             children: BTreeMap::new(),
         }

@@ -124,6 +124,9 @@ impl Core {
 
     fn announce_frame(&mut self, tab: TabId, frame: &ChildFrame) {
         let subject = Subject::Page(tab);
+        if let Some(known) = self.tabs.get_mut(tab) {
+            known.frames.push(frame.id.clone());
+        }
         let attached = serde_json::json!({ "frameId": frame.id, "parentFrameId": frame.parent_id }).to_string();
         self.deliver(&subject, "Page.frameAttached", &attached);
         self.deliver(&subject, "Page.frameNavigated", &format!(r#"{{"frame":{},"type":"Navigation"}}"#, frame.text));

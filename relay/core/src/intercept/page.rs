@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::Core;
+use crate::{Core, Extension};
 use crate::cdp::Request;
 use crate::contexts::{Created, World};
 use crate::error::CdpError;
@@ -188,7 +188,8 @@ impl Core {
 
     /// Takes the debugger off a tab that no session sees any more, so that the browser's notice of it goes away.
     pub(crate) fn detach_if_unused(&mut self, tab: TabId) {
-        let is_used = self.sessions.at(Some(tab)).any(|(_, view)| !matches!(view.subject, Subject::Tab(_)));
+        let is_seen = self.sessions.at(Some(tab)).any(|(_, view)| !matches!(view.subject, Subject::Tab(_)));
+        let is_used = is_seen || self.pending.asks(tab);
         let Some(known) = self.tabs.get_mut(tab) else { return };
         if is_used || !known.is_live() {
             return;
@@ -196,7 +197,11 @@ impl Core {
         known.attachment = Attachment::Dormant;
         known.contexts.clear();
         known.children.clear();
+        known.frames.clear();
         known.lifecycle.clear();
-        self.call(&Call::DetachTab { tab }, crate::pending::Continuation::Nothing);
+        // An extension that is not there, or not known yet, shows this attachment when it lists its tabs.
+        if matches!(self.extension, Extension::Ready { .. }) {
+            self.call(&Call::DetachTab { tab }, crate::pending::Continuation::Nothing);
+        }
     }
 }

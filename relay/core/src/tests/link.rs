@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::script::{Script, tab};
+use super::script::{Script, main_frame, tab};
 use crate::Input;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -80,8 +80,9 @@ fn sessions_outlive_a_restart_of_the_extension() {
     let heard = script.heard(client);
     assert!(heard.iter().any(|m| m["method"] == "Target.detachedFromTarget" && m["params"]["targetId"] == "T2"), "{heard:?}");
     assert!(heard.iter().any(|m| m["method"] == "Target.attachedToTarget" && m["params"]["targetInfo"]["targetId"] == "T3"));
-    // The debugger outlived the worker, so nothing is attached again.
+    // What the tab did meanwhile is not known, so it is woken anew though nobody has asked yet.
     script.request(client, Some(&sessions[0]), "Runtime.evaluate", json!({}));
+    script.finish_waking(&main_frame(1));
     script.next_command("Runtime.evaluate");
 }
 

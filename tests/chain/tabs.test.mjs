@@ -1,0 +1,101 @@
+/** The person's own tabs: all there at once, untouched until used, and as they were afterwards. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { attachedUrls, inExtension, openTabs, useChain } from '../harness/chain.mjs';
+import { until } from '../harness/processes.mjs';
+
+const page = (name) => `<title>${name}</title><button onclick="this.textContent = 'clicked'">press</button>`;
+const shared = useChain({ pages: { '/one': page('One'), '/two': page('Two'), '/three': page('Three'), '/open': '<script>onclick = () => open("/two")</script>' } });
+
+/** Everything about the person's tabs that a client could have changed without being asked. */
+const tabsAsThePersonSeesThem = () =>
+  inExtension(shared.chain, async () => {
+    const tabs = await chrome.tabs.query({});
+    return tabs.map(({ id, url, title, active, index, windowId, pinned, discarded }) => ({ id, url, title, active, index, windowId, pinned, discarded }));
+  });
+
+test('tabs that are open already are pages with their real ids, and connecting attaches and changes nothing', async () => {
+  const urls = ['/one', '/two', '/three'].map((path) => shared.site.url(path));
+  await openTabs(shared.chain, urls);
+  const before = await tabsAsThePersonSeesThem();
+  await shared.withPlaywright(async ({ browser, context }) => {
+    const pages = context.pages();
+    for (const url of urls) {
+      assert.ok(pages.some((known) => known.url() === url), url);
+    }
+    const root = await browser.newBrowserCDPSession();
+    const { targetInfos } = await root.send('Target.getTargets');
+    const real = await inExtension(shared.chain, () => chrome.debugger.getTargets());
+    for (const { targetId } of targetInfos) {
+      assert.ok(real.some((target) => target.id === targetId), targetId);
+    }
+    assert.deepEqual(await attachedUrls(shared.chain), []);
+    assert.deepEqual(await tabsAsThePersonSeesThem(), before);
+  });
+});
+
+test('using one tab attaches exactly that one, and leaving takes the debugger off', async () => {
+  await shared.withPlaywright(async ({ context }) => {
+    const two = context.pages().find((known) => known.url().endsWith('/two'));
+    assert.equal(await two.title(), 'Two');
+    assert.deepEqual(await attachedUrls(shared.chain), [shared.site.url('/two')]);
+    await two.click('button');
+    assert.equal(await two.textContent('button'), 'clicked');
+    const active = (await tabsAsThePersonSeesThem()).find((tab) => tab.active);
+    assert.notEqual(active.url, shared.site.url('/two'));
+  });
+  await until('the debugger is off', async () => (await attachedUrls(shared.chain)).length === 0);
+});
+
+test('what the person opens, navigates and closes reaches the client', () =>
+  shared.withPlaywright(async ({ context }) => {
+    const opened = context.waitForEvent('page');
+    await openTabs(shared.chain, [shared.site.url('/one?new')]);
+    const fresh = await opened;
+    await fresh.waitForURL('**/one?new');
+    const navigated = fresh.waitForURL('**/three?new');
+    await inExtension(shared.chain, async ([from, to]) => {
+      const [tab] = await chrome.tabs.query({ url: from });
+      await chrome.tabs.update(tab.id, { url: to });
+    }, [shared.site.url('/one?new'), shared.site.url('/three?new')]);
+    await navigated;
+    assert.equal(await fresh.title(), 'Three');
+    const closed = fresh.waitForEvent('close');
+    await inExtension(shared.chain, async (url) => {
+      const [tab] = await chrome.tabs.query({ url });
+      await chrome.tabs.remove(tab.id);
+    }, shared.site.url('/three?new'));
+    await closed;
+  }));
+
+test('a popup is announced with its opener', () =>
+  shared.withPlaywright(async ({ context }) => {
+    const opener = await context.newPage();
+    await opener.goto(shared.site.url('/open'));
+    const popup = opener.waitForEvent('popup');
+    await opener.mouse.click(10, 10);
+    const opened = await popup;
+    assert.equal(await opened.opener(), opener);
+    await opened.waitForURL('**/two');
+    assert.equal(await opened.title(), 'Two');
+  }));
+
+test('only bringToFront brings a tab to the front', () =>
+  shared.withPlaywright(async ({ context }) => {
+    const fresh = await context.newPage();
+    await fresh.goto(shared.site.url('/one?front'));
+    const isActive = async () => (await tabsAsThePersonSeesThem()).find((tab) => tab.url.endsWith('/one?front')).active;
+    await fresh.click('button');
+    await fresh.screenshot();
+    assert.equal(await isActive(), false);
+    await fresh.bringToFront();
+    await until('it is in front', isActive);
+  }));
+
+test('browser.close() ends the connection and leaves every tab', async () => {
+  const before = await tabsAsThePersonSeesThem();
+  await shared.withPlaywright(async () => {});
+  assert.deepEqual((await tabsAsThePersonSeesThem()).map((tab) => tab.id), before.map((tab) => tab.id));
+});
