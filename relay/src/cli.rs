@@ -74,12 +74,25 @@ pub struct UpOptions {
     /// The folder of the browser's profile [default: `profile` in Tabwire's home]
     #[arg(long, value_name = "DIR")]
     pub profile: Option<PathBuf>,
+    /// How the extension gets into the browser.
+    #[arg(long, value_enum, default_value_t = LoadBy::Auto)]
+    pub load_by: LoadBy,
     /// Show no window. This is so anyway where there is no display.
     #[arg(long)]
     pub headless: bool,
     /// More arguments for the browser, after `--`.
     #[arg(last = true, value_name = "BROWSER ARGUMENTS")]
     pub browser_arguments: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LoadBy {
+    /// As the browser takes it: branded Chrome and Edge by a pipe, others by a flag.
+    Auto,
+    /// With --load-extension, which branded Chrome ignores since version 137.
+    Flag,
+    /// Over --remote-debugging-pipe. Pages can tell that this browser is automated.
+    Pipe,
 }
 
 #[derive(Debug, Clone, Args)]

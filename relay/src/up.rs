@@ -4,6 +4,9 @@ use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use anyhow::bail;
+
+use crate::browser::detect::Browser;
 use crate::browser::{detect, launch};
 use crate::bundle;
 use crate::cli::UpOptions;
@@ -15,6 +18,13 @@ pub async fn run(options: &UpOptions) -> anyhow::Result<ExitCode> {
     let mut stop = StopSignals::new()?;
     let browser = detect::choose(options.browser.as_deref())?;
     let relay = Relay::start(&options.serve).await?;
+    // However the browser's part ends, the relay leaves no files behind.
+    let outcome = run_browser(options, &browser, &relay, &mut stop).await;
+    relay.stop().await;
+    outcome.map(|()| ExitCode::SUCCESS)
+}
+
+async fn run_browser(options: &UpOptions, browser: &Browser, relay: &Relay, stop: &mut StopSignals) -> anyhow::Result<()> {
     let headless = options.headless || !launch::has_display();
     let profile = match &options.profile {
         Some(profile) => std::path::absolute(profile)?,
@@ -22,33 +32,45 @@ pub async fn run(options: &UpOptions) -> anyhow::Result<ExitCode> {
     };
     let extension = bundle::write(&relay.home.file("extension"), relay.port())?;
     println!("Starting {}{} …", browser.path.display(), if headless { ", without a window" } else { "" });
-    let launch =
-        launch::Launch { browser: &browser, profile: &profile, extension: &extension, headless, arguments: &options.browser_arguments };
-    let mut child = launch.start()?;
+    let launch = launch::Launch {
+        browser,
+        profile: &profile,
+        extension: &extension,
+        headless,
+        load_by: options.load_by,
+        arguments: &options.browser_arguments,
+    };
+    let mut running = launch.start().await?;
 
     let ready = async {
         while !relay.app.registry.extension_ready.load(Ordering::Relaxed) {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    let outcome = tokio::select! {
-        () = ready => Ok(true),
-        () = stop.recv() => Ok(false),
-        ended = child.wait() => Err(anyhow::anyhow!("the browser ended before its extension connected ({}). Is it running already with the profile {}?", ended?, profile.display())),
-        () = tokio::time::sleep(BROWSER_WITHIN) => Err(anyhow::anyhow!(
-            "the extension did not connect within {} seconds. This browser may not take extensions from the command line: load {} by hand at chrome://extensions",
-            BROWSER_WITHIN.as_secs(), extension.display())),
-    };
-    if matches!(outcome, Ok(true)) {
-        print_ready(&relay);
-        tokio::select! {
-            () = stop.recv() => println!("Stopping."),
-            _ = child.wait() => println!("The browser was closed. Stopping."),
+    tokio::select! {
+        () = ready => print_ready(relay),
+        () = stop.recv() => {
+            running.stop().await;
+            return Ok(());
+        }
+        ended = running.child.wait() => {
+            bail!("the browser ended before its extension connected ({}). Is it running already with the profile {}?", ended?, profile.display());
+        }
+        () = tokio::time::sleep(BROWSER_WITHIN) => {
+            running.stop().await;
+            bail!(
+                "the extension did not connect within {} seconds. Try --load-by pipe or --load-by flag; else load {} by hand at chrome://extensions and use `tabwire serve`",
+                BROWSER_WITHIN.as_secs(),
+                extension.display()
+            );
         }
     }
-    launch::stop(&mut child).await;
-    relay.stop().await;
-    outcome.map(|_| ExitCode::SUCCESS)
+    tokio::select! {
+        () = stop.recv() => println!("Stopping."),
+        _ = running.child.wait() => println!("The browser was closed. Stopping."),
+    }
+    running.stop().await;
+    Ok(())
 }
 
 fn print_ready(relay: &Relay) {

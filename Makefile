@@ -1,0 +1,57 @@
+# Two commands are all it takes: `make run` and `make test`. The rest is what they are made of.
+
+NPM_READY := tests/node_modules/.package-lock.json
+NODE_TEST := node --test --test-timeout=120000
+
+.PHONY: run build test bench check-rust check-extension test-rust test-node chromium clean
+
+## Builds Tabwire, and starts the relay and a browser with the extension.
+run: build
+	./target/release/tabwire up
+
+build:
+	@echo "== building (the first time takes a minute or two)"
+	cargo build --release --package tabwire
+
+## Installs what the tests need, and runs all of them.
+test: chromium $(NPM_READY) check-rust check-extension test-rust test-node
+	@echo "== all tests passed"
+
+check-rust:
+	@echo "== format and lints"
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --quiet -- -D warnings
+
+check-extension: $(NPM_READY)
+	@echo "== types of the extension"
+	cd tests && ./node_modules/.bin/tsc --project .
+
+test-rust:
+	@echo "== core, relay, and the relay as a process"
+	cargo test --workspace --quiet
+
+test-node: chromium $(NPM_READY)
+	@echo "== extension, popup, and the whole chain with a real Chromium"
+	cargo build --package tabwire --quiet
+	cd tests && $(NODE_TEST) extension/*.test.mjs popup/*.test.mjs chain/*.test.mjs
+
+## Measures, and compares with a bare pipe and with Chromium's own port.
+bench: chromium $(NPM_READY) build
+	cargo run --release --quiet --package tabwire-tests --bin bench-relay
+	TABWIRE_BIN=target/release/tabwire node tests/bench/chain.mjs
+
+$(NPM_READY): tests/package.json tests/package-lock.json
+	@echo "== npm packages of the tests"
+	cd tests && npm ci --no-fund --no-audit
+	@touch $@
+
+# Debian's Chromium is what the tests are written against. Nothing is installed where it is there already.
+chromium:
+	@if [ -n "$$CHROMIUM" ] || command -v chromium >/dev/null || [ -x /Applications/Chromium.app/Contents/MacOS/Chromium ]; then exit 0; \
+	elif command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+	  echo "== installing Chromium"; apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-liberation; \
+	else echo "The tests need Chromium: install it with 'sudo apt-get install chromium' or 'brew install --cask chromium', or set CHROMIUM to its path."; exit 1; fi
+
+clean:
+	cargo clean
+	rm -rf tests/node_modules
