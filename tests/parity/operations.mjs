@@ -207,6 +207,7 @@ export const operations = [
       const worker = page.workers()[0] ?? (await page.waitForEvent('worker'));
       return worker.evaluate(() => self.answer);
     },
+    knownOnOwnPort: 'Playwright does not see a worker that ran before it connected there',
   },
   {
     name: 'emulateMedia',

@@ -56,12 +56,14 @@ async function run(url, operation, openPage, makeLive) {
 }
 
 const freeSlot = () => until('the slot is free', async () => (await chain.relay.status()).clients === 0);
+/** Opens a tab without a client that would leave traces in it. */
 const openInOwn = async (address) => {
-  const browser = await playwright.connectOverCDP(own.ownUrl);
-  const page = await browser.contexts()[0].newPage();
-  await page.goto(address);
-  await page.waitForLoadState();
-  await browser.close();
+  const port = new URL(own.ownUrl).port;
+  await fetch(`http://127.0.0.1:${port}/json/new?${encodeURI(address)}`, { method: 'PUT' });
+  await until('it has loaded', async () => {
+    const tabs = await (await fetch(`http://127.0.0.1:${port}/json/list`)).json();
+    return tabs.some((tab) => tab.url === address && tab.title && !tab.title.startsWith('127.0.0.1'));
+  });
 };
 
 for (const operation of operations) {

@@ -94,6 +94,7 @@ pub const INIT: &[Init] = &[
     init("Security.enable",                            Answer::Empty,            Replay::Always),
     init("ServiceWorker.enable",                       Answer::Empty,            Replay::Never),
     init("Target.setAutoAttach",                       Answer::Empty,            Replay::Always),
+    init("WebMCP.enable",                              Answer::Empty,            Replay::Always),
 ];
 
 pub fn find_init(method: &str) -> Option<&'static Init> {

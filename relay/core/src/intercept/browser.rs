@@ -1,5 +1,9 @@
 //! The browser as a target: `Browser.*`, and what else a client may ask of it without a tab.
 
+use std::collections::BTreeMap;
+
+use serde_json::value::RawValue;
+
 use crate::cdp::Request;
 use crate::error::CdpError;
 use crate::ids::{ClientId, SessionId, TabId};
@@ -22,7 +26,7 @@ impl Core {
             // Cookies belong to the profile. Chrome serves them through any tab that has the debugger.
             "Storage.getCookies" | "Storage.setCookies" | "Storage.clearCookies" => {
                 let tab = self.any_tab().ok_or_else(|| CdpError::Refused(format!("{}: no tab is open to ask through", request.method)))?;
-                let through = Request { params: without_context(&request.params).into(), ..request.clone() };
+                let through = Request { params: without_context(request)?.into(), ..request.clone() };
                 self.to_page_for_browser(session, tab, through)
             }
             other => Err(CdpError::MethodNotFound(other.to_owned())),
@@ -55,9 +59,9 @@ impl Core {
     }
 }
 
-/// Chrome does not know the context id that the relay gave the person's profile.
-fn without_context(params: &str) -> String {
-    let mut params: serde_json::Map<String, serde_json::Value> = serde_json::from_str(params).unwrap_or_default();
+/// Chrome does not know the context id that the relay gave the person's profile. The other parameters pass unread.
+fn without_context(request: &Request<'_>) -> Result<String, CdpError> {
+    let mut params: BTreeMap<String, &RawValue> = request.read_params()?;
     params.remove("browserContextId");
-    serde_json::Value::Object(params).to_string()
+    serde_json::to_string(&params).map_err(|error| CdpError::InvalidParams { method: request.method.to_string(), reason: error.to_string() })
 }

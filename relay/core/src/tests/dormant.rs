@@ -34,6 +34,31 @@ fn all_that_playwright_says_to_a_page_is_answered_without_the_browser() {
 }
 
 #[test]
+fn recorded_clients_connect_to_a_dormant_page_without_waking_it() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/transcripts");
+    let mut count = 0;
+    for file in std::fs::read_dir(folder).unwrap() {
+        let text = std::fs::read_to_string(file.unwrap().path()).unwrap();
+        let transcript: Value = serde_json::from_str(&text).unwrap();
+        let mut script = Script::with_tabs(1);
+        let (client, sessions) = script.attached_client();
+        for said in transcript["toPage"].as_array().unwrap() {
+            let mut params = said["params"].clone();
+            if params["frameId"].is_string() {
+                params["frameId"] = "T1".into();
+            }
+            let id = script.request(client, Some(&sessions[0]), said["method"].as_str().unwrap(), params);
+            let heard = script.heard(client);
+            let reply = heard.iter().find(|m| m["id"] == id);
+            assert!(reply.is_some_and(|reply| reply["result"].is_object()), "{} {said}", transcript["client"]);
+        }
+        assert!(script.calls().is_empty(), "{}", transcript["client"]);
+        count += 1;
+    }
+    assert!(count >= 3, "transcripts of three clients");
+}
+
+#[test]
 fn the_frame_tree_of_a_dormant_tab_names_the_real_main_frame() {
     let mut script = Script::with_tabs(1);
     let (client, sessions) = script.attached_client();
