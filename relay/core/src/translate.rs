@@ -10,21 +10,24 @@ use serde_json::value::RawValue;
 
 use crate::contexts::Contexts;
 
-/// Commands whose parameters name a context: by number, and by unique id.
-const COMMANDS: &[(&str, &str)] = &[
-    ("DOM.resolveNode", "executionContextId"),
-    ("Runtime.addBinding", "executionContextId"),
-    ("Runtime.callFunctionOn", "executionContextId"),
-    ("Runtime.callFunctionOn", "uniqueContextId"),
-    ("Runtime.compileScript", "executionContextId"),
-    ("Runtime.evaluate", "contextId"),
-    ("Runtime.evaluate", "uniqueContextId"),
-    ("Runtime.globalLexicalScopeNames", "executionContextId"),
-    ("Runtime.runScript", "executionContextId"),
+/// A method or event, and the path of a context id in it.
+type Place = (&'static str, &'static [&'static str]);
+
+/// Commands whose parameters name a context: by number, or by unique id.
+const PARAMS: &[Place] = &[
+    ("DOM.resolveNode", &["executionContextId"]),
+    ("Runtime.addBinding", &["executionContextId"]),
+    ("Runtime.callFunctionOn", &["executionContextId"]),
+    ("Runtime.callFunctionOn", &["uniqueContextId"]),
+    ("Runtime.compileScript", &["executionContextId"]),
+    ("Runtime.evaluate", &["contextId"]),
+    ("Runtime.evaluate", &["uniqueContextId"]),
+    ("Runtime.globalLexicalScopeNames", &["executionContextId"]),
+    ("Runtime.runScript", &["executionContextId"]),
 ];
 
 /// Commands whose result may name one.
-const RESULTS: &[(&str, &[&str])] = &[
+const RESULTS: &[Place] = &[
     ("Debugger.evaluateOnCallFrame", EXCEPTION),
     ("Debugger.setScriptSource", EXCEPTION),
     ("Page.createIsolatedWorld", &["executionContextId"]),
@@ -32,13 +35,15 @@ const RESULTS: &[(&str, &[&str])] = &[
     ("Runtime.callFunctionOn", EXCEPTION),
     ("Runtime.compileScript", EXCEPTION),
     ("Runtime.evaluate", EXCEPTION),
+    ("Runtime.getExceptionDetails", EXCEPTION),
     ("Runtime.getProperties", EXCEPTION),
     ("Runtime.runScript", EXCEPTION),
 ];
 
 const EXCEPTION: &[&str] = &["exceptionDetails", "executionContextId"];
 
-const EVENTS: &[(&str, &[&str])] = &[
+/// The events that make and end contexts are read by `extension_event`; of them only the ends are rewritten here.
+const EVENTS: &[Place] = &[
     ("Debugger.scriptFailedToParse", &["executionContextId"]),
     ("Debugger.scriptParsed", &["executionContextId"]),
     ("Runtime.bindingCalled", &["executionContextId"]),
@@ -56,8 +61,8 @@ pub fn result_names_context(method: &str) -> bool {
 /// A client's parameters, as Chrome understands them.
 pub fn params_to_real<'p>(contexts: &Contexts, method: &str, params: &'p str) -> Cow<'p, str> {
     let mut text = Cow::Borrowed(params);
-    for (_, key) in COMMANDS.iter().filter(|(name, _)| *name == method) {
-        text = replace(text, &[key], |value| value_to_real(contexts, value));
+    for (_, path) in PARAMS.iter().filter(|(name, _)| *name == method) {
+        text = replace(text, path, |value| value_to_real(contexts, value));
     }
     text
 }
@@ -166,6 +171,18 @@ mod tests {
         let announced = contexts.imagine("F", World::Default, "").0.announced;
         contexts.created(r#"{"id":3,"uniqueId":"-1.2","name":"","auxData":{"isDefault":true,"frameId":"F"}}"#);
         (contexts, announced)
+    }
+
+    #[test]
+    fn every_place_of_the_published_protocol_is_known() {
+        let fixture = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/context_ids.json");
+        let fixture: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(fixture).unwrap()).unwrap();
+        let list = |kind: &str| -> Vec<String> { serde_json::from_value(fixture[kind].clone()).unwrap() };
+        let written = |places: &[Place]| places.iter().map(|(method, path)| format!("{method} {}", path.join("."))).collect::<Vec<_>>();
+        assert_eq!(written(PARAMS), list("params"));
+        assert_eq!(written(RESULTS), list("results"));
+        let rewritten: Vec<_> = list("events").into_iter().filter(|place| !place.starts_with("Runtime.executionContextCreated")).collect();
+        assert_eq!(written(EVENTS), rewritten);
     }
 
     #[test]

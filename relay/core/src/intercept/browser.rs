@@ -63,5 +63,6 @@ impl Core {
 fn without_context(request: &Request<'_>) -> Result<String, CdpError> {
     let mut params: BTreeMap<String, &RawValue> = request.read_params()?;
     params.remove("browserContextId");
-    serde_json::to_string(&params).map_err(|error| CdpError::InvalidParams { method: request.method.to_string(), reason: error.to_string() })
+    serde_json::to_string(&params)
+        .map_err(|error| CdpError::InvalidParams { method: request.method.to_string(), reason: error.to_string() })
 }

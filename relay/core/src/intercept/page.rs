@@ -2,7 +2,6 @@
 
 use serde::Deserialize;
 
-use crate::{Core, Extension};
 use crate::cdp::Request;
 use crate::contexts::{Created, World};
 use crate::error::CdpError;
@@ -13,6 +12,7 @@ use crate::journal::{self, Answer, Init, Replay, Script};
 use crate::sessions::Subject;
 use crate::targets::{Attachment, Waiting};
 use crate::wire::{Call, LoadStatus};
+use crate::{Core, Extension};
 
 impl Core {
     /// A command of a session that sees this tab's page.
