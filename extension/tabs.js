@@ -210,7 +210,6 @@ export function watchTabs(onEvent) {
     }
   });
   chrome.tabs.onReplaced.addListener(async (addedTabId, removedTabId) => {
-    closed.add(removedTabId);
     reported.delete(removedTabId);
     const added = await describeTab(addedTabId).catch(() => undefined);
     if (added && !isRestricted(added.url)) {
