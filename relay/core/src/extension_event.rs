@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::contexts::Context;
 use crate::error::CdpError;
 use crate::forward::LIFECYCLE;
 use crate::ids::{CallId, ChildId, SessionId, TabId, TargetId};
@@ -381,10 +382,9 @@ impl Core {
             }
             ("Runtime.executionContextCreated", None) => self.on_context_created(tab, params),
             ("Runtime.executionContextDestroyed", None) => {
-                self.deliver(&subject, method, params);
                 let id = crate::translate::field(params, "executionContextId").and_then(|text| text.parse().ok());
-                if let (Some(id), Some(known)) = (id, self.tabs.get_mut(tab)) {
-                    known.contexts.destroyed(id);
+                if let Some(context) = id.and_then(|id| known.contexts.destroyed(id)) {
+                    self.announce_context_destroyed(tab, &context);
                 }
             }
             ("Runtime.executionContextsCleared", None) => {
@@ -422,6 +422,11 @@ impl Core {
             let event = format!(r#"{{"frameId":{frame_id},"loaderId":{loader_id},"name":"{name}","timestamp":{timestamp}}}"#);
             self.deliver(&Subject::Page(tab), LIFECYCLE, &event);
         }
+    }
+
+    pub(crate) fn announce_context_destroyed(&mut self, tab: TabId, context: &Context) {
+        let params = serde_json::json!({ "executionContextId": context.announced, "executionContextUniqueId": context.announced_unique });
+        self.deliver(&Subject::Page(tab), "Runtime.executionContextDestroyed", &params.to_string());
     }
 
     fn on_context_created(&mut self, tab: TabId, params: &str) {

@@ -30,7 +30,7 @@ use std::time::Duration;
 
 use clients::Clients;
 pub use error::CdpError;
-use ids::{CallId, ClientId, IdSource, SessionId, TargetId};
+use ids::{ClientId, IdSource, SessionId, TargetId};
 use pending::{Continuation, Pending};
 use sessions::Sessions;
 use targets::Tabs;
@@ -199,7 +199,8 @@ impl Core {
         self.clients.is_empty() && self.sessions.is_empty() && self.pending.is_empty()
     }
 
-    fn call(&mut self, call: &wire::Call<'_>, continuation: Continuation) -> CallId {
+    /// Asks the extension; what happens with its answer is in the continuation.
+    fn call(&mut self, call: &wire::Call<'_>, continuation: Continuation) {
         let id = self.ids.call();
         let (tab, child, method) = match call {
             wire::Call::CdpCommand { tab, method, child, .. } => (Some(*tab), child.cloned(), (*method).to_owned()),
@@ -214,9 +215,13 @@ impl Core {
             wire::Call::CdpCommand { .. } => None,
             _ => Some(self.now + self.config.tab_call_within),
         };
-        self.pending.insert(id, pending::Entry { continuation, tab, child, method, deadline });
+        let entry = pending::Entry { continuation, tab, child, method, deadline };
+        if matches!(self.extension, Extension::Absent) {
+            self.on_call_failed(entry, &CdpError::ExtensionAbsent);
+            return;
+        }
+        self.pending.insert(id, entry);
         self.outputs.push_back(Output::ToExtension(call.to_text(id)));
-        id
     }
 
     fn send_reply(&mut self, client: ClientId, session: SessionId, request: i64, result: &str) {

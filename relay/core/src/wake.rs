@@ -15,11 +15,11 @@ use crate::Core;
 use crate::contexts::World;
 use crate::error::CdpError;
 use crate::forward::LIFECYCLE;
-use crate::ids::TabId;
+use crate::ids::{TabId, TargetId};
 use crate::journal::{self, Replay};
 use crate::pending::{Continuation, WakeStep};
 use crate::sessions::Subject;
-use crate::targets::{Attachment, Wake};
+use crate::targets::{Attachment, HeldEvent, Waiting, Wake};
 use crate::translate;
 use crate::wire::Call;
 
@@ -138,33 +138,42 @@ impl Core {
         tracing::info!(%tab, waiting = wake.waiting.len(), "live");
         let page = known.page.clone();
         for event in &wake.held {
-            if event.method == LIFECYCLE && event.child.is_none() && self.lifecycle_is_told(tab, page.as_str(), &event.params) {
+            if event.child.is_none() && self.is_told(tab, &page, event) {
                 continue;
             }
             self.on_cdp_event(tab, event.child.as_ref(), &event.method, &event.params);
         }
         let never_came = self.tabs.get_mut(tab).map(|tab| tab.contexts.drop_imagined()).unwrap_or_default();
         for context in never_came {
-            let params =
-                serde_json::json!({ "executionContextId": context.announced, "executionContextUniqueId": context.announced_unique });
-            self.deliver(&Subject::Page(tab), "Runtime.executionContextDestroyed", &params.to_string());
+            self.announce_context_destroyed(tab, &context);
         }
-        for waiting in wake.waiting {
-            self.route(waiting.session, waiting.request);
+        for Waiting { client, session, request } in wake.waiting {
+            // One that went before may have ended the session.
+            if self.sessions.get(session).is_some() {
+                self.route(session, request);
+            } else {
+                self.send_error(client, session, request.id, &CdpError::SessionNotFound);
+            }
         }
         self.detach_if_unused(tab);
     }
 
-    /// Chrome tells a page's lifecycle so far when it is asked for it; clients know the main frame's already.
-    fn lifecycle_is_told(&self, tab: TabId, page: &str, params: &str) -> bool {
+    /// Whether clients know already what a held event says: of the main frame's lifecycle so far, which Chrome tells when
+    /// it is asked for it, and of frames that are in the frame tree too.
+    fn is_told(&self, tab: TabId, page: &TargetId, event: &HeldEvent) -> bool {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct Event {
+        struct OfFrame {
             frame_id: String,
+            #[serde(default)]
             name: String,
         }
-        let Ok(event) = serde_json::from_str::<Event>(params) else { return false };
-        event.frame_id == page && self.tabs.get(tab).is_some_and(|tab| tab.lifecycle.contains(&event.name))
+        let (Some(known), Ok(of)) = (self.tabs.get(tab), serde_json::from_str::<OfFrame>(&event.params)) else { return false };
+        match event.method.as_str() {
+            LIFECYCLE => of.frame_id == page.as_str() && known.lifecycle.contains(&of.name),
+            "Page.frameAttached" => known.frames.contains(&of.frame_id),
+            _ => false,
+        }
     }
 
     /// Attaching failed, or the tab lost the debugger on the way.

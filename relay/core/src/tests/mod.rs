@@ -2,6 +2,7 @@
 
 mod dormant;
 mod link;
+mod property;
 mod requests;
 mod script;
 mod sessions;

@@ -1,0 +1,146 @@
+/**
+ * The whole chain: Playwright through relay and extension to a real Chromium, against the same Chromium's own port.
+ *
+ *   cargo build --release && node tests/bench/chain.mjs [--json] [--profile] [--rounds N]
+ *
+ * Two Chromiums are started alike, one with the extension and one without, so that neither a second debugger client nor
+ * an extension slows down the one that Tabwire is compared with; while one is measured the other has nothing to do.
+ * Both act on a page as `newPage` makes it. Through the own port that is a page in front; through Tabwire it is a tab in the
+ * background, where Chrome draws as little as it can: what that costs is Tabwire's to make good, so it counts.
+ * The two take turns, action by action; a figure is the median of its rounds, and what counts is the ratio.
+ */
+
+process.env.TABWIRE_BIN ??= new URL('../../target/release/tabwire', import.meta.url).pathname;
+const { startChain, startChromium } = await import('../harness/processes.mjs');
+const { startSite } = await import('../harness/site.mjs');
+const { chromium: playwright } = await import('playwright-core');
+const { profile } = await import('./profile.mjs');
+
+const TARGET = 1.6;
+const EVENTS = 2_000;
+
+const page = `<!doctype html><title>bench</title><style>body { font: 16px sans-serif }</style>
+<h1>A page to work on</h1><button onclick="this.textContent = ++clicks">0</button> <input>
+<ul>${'<li>One of many lines of text, so that there is something to draw.'.repeat(50)}</ul><script>let clicks = 0</script>`;
+
+/**
+ * What is measured: `run` does it once, `times` a round; `target` is the ratio to stay below.
+ * @type {{ name: string, times: number, target?: number, run: (side: Side) => Promise<unknown>, after?: (side: Side, made: any) => Promise<unknown> }[]}
+ */
+const ACTIONS = [
+  { name: 'evaluate', times: 60, target: TARGET, run: ({ page }) => page.evaluate('6 * 7') },
+  { name: '200 evaluates at once', times: 3, run: ({ page }) => Promise.all(Array.from({ length: 200 }, (_, n) => page.evaluate(`${n} * 7`))) },
+  { name: 'goto', times: 8, target: TARGET, run: ({ page, site }) => page.goto(site.url('/page')) },
+  { name: 'click', times: 12, target: TARGET, run: ({ page }) => page.click('button') },
+  { name: 'fill', times: 12, target: TARGET, run: ({ page }) => page.fill('input', `text ${Math.random()}`) },
+  { name: 'screenshot', times: 3, run: ({ page }) => page.screenshot() },
+  { name: 'newPage', times: 4, target: TARGET, run: ({ context }) => context.newPage(), after: (_, made) => made.close() },
+  { name: `${EVENTS} console events`, times: 2, run: receiveEvents },
+];
+
+/** @typedef {{ page: import('playwright-core').Page, context: import('playwright-core').BrowserContext, site: any }} Side */
+
+/** @param {Side} side */
+async function receiveEvents({ page }) {
+  let left = EVENTS;
+  const all = new Promise((resolve) => {
+    const onEvent = () => {
+      left -= 1;
+      if (left === 0) {
+        page.off('console', onEvent);
+        resolve(undefined);
+      }
+    };
+    page.on('console', onEvent);
+  });
+  await page.evaluate((count) => {
+    for (let n = 0; n < count; n += 1) {
+      console.log('an event', n);
+    }
+  }, EVENTS);
+  await all;
+}
+
+/** @param {string} url @param {any} site @returns {Promise<Side & { browser: import('playwright-core').Browser }>} */
+async function connect(url, site) {
+  const browser = await playwright.connectOverCDP(url);
+  const context = browser.contexts()[0];
+  const page = await context.newPage();
+  await page.goto(site.url('/page'));
+  return { browser, context, page, site };
+}
+
+/** @param {(typeof ACTIONS)[number]} action @param {Side} side */
+async function measure(action, side) {
+  const times = [];
+  for (let n = 0; n < action.times; n += 1) {
+    const started = performance.now();
+    const made = await action.run(side);
+    times.push(performance.now() - started);
+    await action.after?.(side, made);
+  }
+  return median(times);
+}
+
+/** @param {number[]} values */
+function median(values) {
+  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)];
+}
+
+/** @param {Side} tabwire @param {Side} own @param {number} rounds */
+async function compare(tabwire, own, rounds) {
+  const results = ACTIONS.map((action) => ({ action, tabwire: /** @type {number[]} */ ([]), own: /** @type {number[]} */ ([]) }));
+  // The first round only warms up.
+  for (let round = 0; round <= rounds; round += 1) {
+    for (const result of results) {
+      const order = round % 2 === 0 ? ['tabwire', 'own'] : ['own', 'tabwire'];
+      for (const which of order) {
+        const time = await measure(result.action, which === 'tabwire' ? tabwire : own);
+        if (round > 0) {
+          result[which].push(time);
+        }
+      }
+    }
+  }
+  return results.map(({ action: { name, target }, ...times }) => {
+    const [throughTabwire, ofOwn] = [median(times.tabwire), median(times.own)];
+    const ratio = throughTabwire / ofOwn;
+    return { name, tabwire: throughTabwire, own: ofOwn, ratio, target: target ?? null, met: target === undefined ? null : ratio <= target };
+  });
+}
+
+/** @param {Awaited<ReturnType<typeof compare>>} rows */
+function print(rows) {
+  const line = (...[name, ...cells]) => console.log(name.padEnd(24) + cells.map((cell) => cell.padStart(12)).join(''));
+  line('milliseconds', 'Tabwire', 'own port', 'ratio', 'target', '');
+  for (const { name, tabwire, own, ratio, target, met } of rows) {
+    line(name, tabwire.toFixed(2), own.toFixed(2), `${ratio.toFixed(2)}x`, target ? `<= ${target}x` : '', met === null ? '' : met ? 'met' : 'MISSED');
+  }
+}
+
+const flag = (name) => process.argv.includes(name);
+const rounds = Number(process.argv[process.argv.indexOf('--rounds') + 1]) || 7;
+
+const site = await startSite({ '/page': page });
+const chain = await startChain();
+const plain = await startChromium({});
+try {
+  const tabwire = await connect(chain.cdpUrl, site);
+  const own = await connect(plain.ownUrl, site);
+  if (flag('--profile')) {
+    await profile({ chain, tabwire, own, actions: ACTIONS, measure, median, json: flag('--json') });
+  } else {
+    const rows = await compare(tabwire, own, rounds);
+    if (flag('--json')) {
+      console.log(JSON.stringify(rows, null, 2));
+    } else {
+      print(rows);
+    }
+  }
+  await tabwire.browser.close();
+  await own.browser.close();
+} finally {
+  await plain.stop();
+  await chain.stop();
+  site.stop();
+}

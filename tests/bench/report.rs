@@ -1,0 +1,60 @@
+//! The figures, as a table with the target beside each, or as JSON.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+#[derive(Serialize)]
+pub struct Row {
+    pub what: &'static str,
+    pub unit: &'static str,
+    pub relay: f64,
+    /// The pipe's figure, where there is one to compare with.
+    pub pipe: Option<f64>,
+    /// What the target is about: the ratio to the pipe where there is one, else the figure itself.
+    pub measured: f64,
+    /// At most this; none where the figure is only information.
+    pub target: Option<f64>,
+    pub met: Option<bool>,
+}
+
+impl Row {
+    pub fn ratio(what: &'static str, unit: &'static str, relay: f64, pipe: f64, target: Option<f64>) -> Self {
+        Self::new(what, unit, relay, Some(pipe), relay / pipe, target)
+    }
+
+    pub fn figure(what: &'static str, unit: &'static str, relay: f64, target: Option<f64>) -> Self {
+        Self::new(what, unit, relay, None, relay, target)
+    }
+
+    fn new(what: &'static str, unit: &'static str, relay: f64, pipe: Option<f64>, measured: f64, target: Option<f64>) -> Self {
+        Self { what, unit, relay, pipe, measured, target, met: target.map(|target| measured <= target) }
+    }
+
+    fn cells(&self) -> [String; 6] {
+        let target = self.target.map_or(String::new(), |target| if self.pipe.is_some() { format!("<= {target:.1}x") } else { format!("<= {target:.1}") });
+        let met = self.met.map_or("", |met| if met { "met" } else { "MISSED" });
+        [
+            format!("{} ({})", self.what, self.unit),
+            format!("{:.2}", self.relay),
+            self.pipe.map_or(String::new(), |pipe| format!("{pipe:.2}")),
+            self.pipe.map_or(String::new(), |_| format!("{:.2}x", self.measured)),
+            target,
+            met.to_owned(),
+        ]
+    }
+}
+
+pub fn table(rows: &[Row]) -> String {
+    let mut text = String::new();
+    let head = ["", "relay", "pipe", "ratio", "target", ""].map(str::to_owned);
+    for [what, relay, pipe, ratio, target, met] in std::iter::once(head).chain(rows.iter().map(Row::cells)) {
+        let _ = writeln!(text, "{what:<58} {relay:>9} {pipe:>9} {ratio:>7} {target:>9}  {met}");
+    }
+    text
+}
+
+pub fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
