@@ -43,6 +43,10 @@ pub fn outbox(limit: usize) -> (Outbox, Drain) {
 impl Outbox {
     /// A message into an empty queue is always taken, however large: its size was checked when it came in.
     pub fn push(&self, text: String) -> Result<(), Overrun> {
+        if self.abort.borrow().is_some() {
+            // Its end is under way already.
+            return Ok(());
+        }
         let size = text.len();
         let before = self.queued.fetch_add(size, Ordering::Relaxed);
         if before > 0 && before + size > self.limit {

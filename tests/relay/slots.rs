@@ -34,7 +34,7 @@ async fn a_second_extension_is_told_who_holds_the_slot() {
     .await;
 }
 
-/// The one test that waits for the relay's clock: pings come every 5 seconds, and an answer is due 5 seconds later.
+/// The one test that waits for the relay's clock: pings come every 5 seconds, and an answer is due 10 seconds later.
 #[tokio::test]
 async fn an_extension_that_falls_silent_gives_way_to_the_next_one() {
     let (relay, silent_from_the_start) = (Relay::start(MULTI).await, Relay::start(&[]).await);

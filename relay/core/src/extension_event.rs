@@ -163,10 +163,10 @@ impl Core {
             let same = report.is_some_and(|report| {
                 report.target_id.as_deref().is_none_or(|id| self.tabs.get(tab).is_some_and(|t| t.page.as_str() == id))
             });
-            if !same {
-                self.on_tab_gone(tab);
-            } else {
+            if same {
                 self.on_attachment_lost(tab, "the extension was restarted");
+            } else {
+                self.on_tab_gone(tab);
             }
         }
         tracing::info!(tabs = reports.len(), "tabs listed");

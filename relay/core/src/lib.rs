@@ -83,7 +83,8 @@ impl Config {
         Self {
             seed,
             ping_every: Duration::from_secs(5),
-            pong_within: Duration::from_secs(5),
+            // A worker that writes a very large message says nothing else meanwhile.
+            pong_within: Duration::from_secs(10),
             greet_within: Duration::from_secs(5),
             tab_call_within: Duration::from_secs(10),
         }
