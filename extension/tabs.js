@@ -198,6 +198,7 @@ export function watchTabs(onEvent) {
       tell('tabUpdated', { tabId, url, title, status });
     }
   });
+  watchNavigation();
   // Comes right after a tab's creation, and before its target can be looked up.
   chrome.webNavigation.onCreatedNavigationTarget.addListener(({ tabId, sourceTabId }) => {
     openers.set(tabId, sourceTabId);
@@ -217,6 +218,29 @@ export function watchTabs(onEvent) {
       tell('tabReplaced', { removedTabId, ...added });
     } else {
       tell('tabRemoved', { tabId: removedTabId });
+    }
+  });
+}
+
+/** What `chrome.tabs` cannot tell: whether a new address is a new document. */
+function watchNavigation() {
+  const { onCommitted, onHistoryStateUpdated, onReferenceFragmentUpdated, onDOMContentLoaded } = chrome.webNavigation;
+  /** @typedef {{ tabId: number, frameId: number, url: string, documentLifecycle?: string }} Navigation */
+  /** @param {Navigation} navigation */
+  const concernsTheTab = ({ tabId, frameId, documentLifecycle = 'active' }) =>
+    frameId === 0 && documentLifecycle === 'active' && reported.has(tabId);
+  /** @param {boolean} sameDocument @returns {(navigation: Navigation) => void} */
+  const navigated = (sameDocument) => (navigation) => {
+    if (concernsTheTab(navigation) && !isRestricted(navigation.url)) {
+      tell('tabNavigated', { tabId: navigation.tabId, url: navigation.url, sameDocument });
+    }
+  };
+  onCommitted.addListener(navigated(false));
+  onHistoryStateUpdated.addListener(navigated(true));
+  onReferenceFragmentUpdated.addListener(navigated(true));
+  onDOMContentLoaded.addListener((navigation) => {
+    if (concernsTheTab(navigation)) {
+      tell('tabUpdated', { tabId: navigation.tabId, status: 'interactive' });
     }
   });
 }

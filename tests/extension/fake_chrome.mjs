@@ -150,7 +150,13 @@ export class FakeBrowser {
         onRemoved: new FakeEvent(),
         onReplaced: new FakeEvent(),
       },
-      webNavigation: { onCreatedNavigationTarget: new FakeEvent() },
+      webNavigation: {
+        onCreatedNavigationTarget: new FakeEvent(),
+        onCommitted: new FakeEvent(),
+        onHistoryStateUpdated: new FakeEvent(),
+        onReferenceFragmentUpdated: new FakeEvent(),
+        onDOMContentLoaded: new FakeEvent(),
+      },
       windows: {
         create: api('windows.create', ({ url }) => ({ tabs: [this.openTab({ url, windowId: 2 })] })),
         update: api('windows.update', () => ({})),

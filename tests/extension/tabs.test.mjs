@@ -310,3 +310,20 @@ test('activating a tab brings its window to the front', async () => {
   assert.deepEqual(browser.callsOf('tabs.update'), [[1, { active: true }]]);
   assert.deepEqual(browser.callsOf('windows.update'), [[7, { focused: true }]]);
 });
+
+test('a navigation of the tab itself is told, with whether the document is the same; one of a frame in it is not', async () => {
+  const { browser, told, listTabs } = await watch(page(1));
+  await listTabs();
+  const { onCommitted, onHistoryStateUpdated, onDOMContentLoaded } = browser.chrome.webNavigation;
+  onCommitted.fire({ tabId: 1, frameId: 0, url: 'https://example.org/next', documentLifecycle: 'active' });
+  onDOMContentLoaded.fire({ tabId: 1, frameId: 0, url: 'https://example.org/next', documentLifecycle: 'active' });
+  onHistoryStateUpdated.fire({ tabId: 1, frameId: 0, url: 'https://example.org/state', documentLifecycle: 'active' });
+  onCommitted.fire({ tabId: 1, frameId: 7, url: 'https://example.org/frame', documentLifecycle: 'active' });
+  onCommitted.fire({ tabId: 1, frameId: 0, url: 'https://example.org/maybe', documentLifecycle: 'prerender' });
+  onCommitted.fire({ tabId: 9, frameId: 0, url: 'https://example.org/unknown', documentLifecycle: 'active' });
+  assert.deepEqual(told, [
+    ['tabNavigated', { tabId: 1, url: 'https://example.org/next', sameDocument: false }],
+    ['tabUpdated', { tabId: 1, status: 'interactive' }],
+    ['tabNavigated', { tabId: 1, url: 'https://example.org/state', sameDocument: true }],
+  ]);
+});

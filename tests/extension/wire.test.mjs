@@ -96,6 +96,13 @@ test('tabUpdated', async () => {
   await assertWritten('tabUpdated', socket, () => browser.changeTab(412, { url: 'https://example.org/next', status: 'loading' }));
 });
 
+test('tabNavigated', async () => {
+  const browser = browserWith();
+  const socket = await startListed(browser);
+  const navigation = { tabId: 412, frameId: 0, url: 'https://example.org/#news' };
+  await assertWritten('tabNavigated', socket, () => browser.chrome.webNavigation.onReferenceFragmentUpdated.fire(navigation));
+});
+
 test('tabRemoved', async () => {
   const browser = browserWith();
   const socket = await startListed(browser);

@@ -10,7 +10,9 @@ use crate::ids::{CallId, ChildId, SessionId, TabId, TargetId};
 use crate::pending::{Continuation, Entry, Note};
 use crate::sessions::Subject;
 use crate::targets::{Attachment, Child, HeldEvent, Tab};
-use crate::wire::{self, Call, CdpEvent, Hello, Incoming, LoadStatus, TabDetached, TabList, TabRemoved, TabReplaced, TabReport};
+use crate::wire::{
+    self, Call, CdpEvent, Hello, Incoming, LoadStatus, TabDetached, TabList, TabNavigated, TabRemoved, TabReplaced, TabReport,
+};
 use crate::{Core, Extension};
 
 impl Core {
@@ -76,6 +78,7 @@ impl Core {
             "hello" => self.read(params, Self::on_hello),
             "tabCreated" => self.read(params, Self::on_tab_created),
             "tabUpdated" => self.read(params, |core, report| core.on_tab_updated(&report)),
+            "tabNavigated" => self.read(params, Self::on_tab_navigated),
             "tabRemoved" => self.read(params, |core, gone: TabRemoved| core.on_tab_gone(gone.tab_id)),
             "tabReplaced" => self.read(params, Self::on_tab_replaced),
             "tabDetached" => self.read(params, |core, detached| core.on_tab_detached(&detached)),
@@ -236,22 +239,34 @@ impl Core {
     fn on_tab_updated(&mut self, report: &TabReport) {
         let tab = TabId(report.tab_id);
         let Some(known) = self.tabs.get_mut(tab) else { return };
-        let before = (known.url.clone(), known.title.clone(), known.status);
-        let url = report.url.clone().unwrap_or_else(|| known.url.clone());
+        let before = (known.url.clone(), known.title.clone());
+        known.url = report.url.clone().unwrap_or_else(|| known.url.clone());
         known.title = report.title.clone().unwrap_or_else(|| known.title.clone());
         known.status = report.status.unwrap_or(known.status);
-        let navigates = known.status == LoadStatus::Loading && (before.2 != LoadStatus::Loading || url != before.0);
-        known.url = url;
-        let changed = before != (known.url.clone(), known.title.clone(), known.status);
-        let is_dormant = known.is_dormant();
+        let (is_dormant, changed) = (known.is_dormant(), before != (known.url.clone(), known.title.clone()));
         if changed {
             self.announce_changed(tab);
         }
-        if is_dormant && navigates {
-            self.imagine_navigation(tab);
-        }
         if is_dormant {
             self.imagine_lifecycle(tab, None);
+        }
+    }
+
+    fn on_tab_navigated(&mut self, navigated: TabNavigated) {
+        let tab = navigated.tab_id;
+        let Some(known) = self.tabs.get_mut(tab) else { return };
+        let changed = known.url != navigated.url;
+        known.url = navigated.url;
+        let (is_dormant, page, url) = (known.is_dormant(), known.page.clone(), known.url.clone());
+        if changed {
+            self.announce_changed(tab);
+        }
+        // A live tab's debugger tells of it.
+        if is_dormant && navigated.same_document {
+            let params = serde_json::json!({ "frameId": page, "url": url, "navigationType": "other" }).to_string();
+            self.deliver(&Subject::Page(tab), "Page.navigatedWithinDocument", &params);
+        } else if is_dormant {
+            self.imagine_navigation(tab);
         }
     }
 
@@ -260,6 +275,7 @@ impl Core {
         let loader = self.ids.target();
         let Some(known) = self.tabs.get_mut(tab) else { return };
         known.loader = loader;
+        known.status = LoadStatus::Loading;
         known.lifecycle.clear();
         let frame = known.frame();
         let had_contexts = !known.contexts.is_empty();
@@ -270,6 +286,7 @@ impl Core {
         }
         self.deliver(&subject, "Page.frameNavigated", &serde_json::json!({ "frame": frame, "type": "Navigation" }).to_string());
         self.announce_imagined_contexts(tab);
+        self.imagine_lifecycle(tab, None);
     }
 
     fn announce_imagined_contexts(&mut self, tab: TabId) {

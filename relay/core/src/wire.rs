@@ -120,6 +120,8 @@ pub struct TabReport {
 #[serde(rename_all = "lowercase")]
 pub enum LoadStatus {
     Loading,
+    /// The document is there; what it loads is not yet.
+    Interactive,
     Complete,
     Unloaded,
 }
@@ -165,6 +167,16 @@ pub struct TabDetached {
 #[serde(rename_all = "camelCase")]
 pub struct TabRemoved {
     pub tab_id: TabId,
+}
+
+/// A tab shows another address: a new document, or another place or state of the same one.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TabNavigated {
+    pub tab_id: TabId,
+    pub url: String,
+    #[serde(default)]
+    pub same_document: bool,
 }
 
 /// Chrome put another tab in the place of this one (a prerendered page was activated).

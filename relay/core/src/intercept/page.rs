@@ -165,6 +165,7 @@ impl Core {
         let Some(known) = self.tabs.get_mut(tab) else { return };
         let names: &[&str] = match known.status {
             LoadStatus::Complete => &["init", "commit", "DOMContentLoaded", "load", "networkAlmostIdle", "networkIdle"],
+            LoadStatus::Interactive => &["init", "commit", "DOMContentLoaded"],
             LoadStatus::Loading | LoadStatus::Unloaded => &["init", "commit"],
         };
         let mut events = Vec::new();

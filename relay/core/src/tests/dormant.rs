@@ -202,6 +202,8 @@ fn a_navigation_of_the_person_is_told_as_a_live_tab_would() {
     let (client, _, heard) = initialized(&mut script);
     let before = contexts(&heard);
     script.extension_event("tabUpdated", json!({ "tabId": 1, "status": "loading", "url": "https://site/next" }));
+    script.extension_event("tabNavigated", json!({ "tabId": 1, "url": "https://site/next", "sameDocument": false }));
+    script.extension_event("tabUpdated", json!({ "tabId": 1, "status": "interactive" }));
     script.extension_event("tabUpdated", json!({ "tabId": 1, "status": "complete" }));
     let heard = script.heard(client);
     let methods: Vec<_> = heard.iter().map(|m| m["method"].as_str().unwrap()).collect();
@@ -214,6 +216,21 @@ fn a_navigation_of_the_person_is_told_as_a_live_tab_would() {
     assert!(after.iter().all(|(_, id)| before.iter().all(|(_, old)| old != id)));
     assert!(heard.iter().any(|m| m["method"] == "Page.lifecycleEvent" && m["params"]["name"] == "load"));
     assert!(script.calls().is_empty());
+}
+
+#[test]
+fn a_place_or_state_of_the_same_document_is_told_as_such() {
+    let mut script = Script::with_tabs(1);
+    let (client, _, _) = initialized(&mut script);
+    script.extension_event("tabUpdated", json!({ "tabId": 1, "status": "loading", "url": "https://site/1#there" }));
+    script.extension_event("tabNavigated", json!({ "tabId": 1, "url": "https://site/1#there", "sameDocument": true }));
+    script.extension_event("tabUpdated", json!({ "tabId": 1, "status": "complete" }));
+    let heard = script.heard(client);
+    assert_eq!(heard.len(), 1, "{heard:?}");
+    assert_eq!(
+        (heard[0]["method"].as_str(), heard[0]["params"]["url"].as_str()),
+        (Some("Page.navigatedWithinDocument"), Some("https://site/1#there"))
+    );
 }
 
 #[test]

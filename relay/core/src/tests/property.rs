@@ -254,6 +254,10 @@ impl World {
             Step::TabNavigated(n) => {
                 let tab = self.tab(*n);
                 self.extension_event("tabUpdated", &json!({ "tabId": tab, "status": "loading", "url": format!("https://site/{n}") }));
+                self.extension_event(
+                    "tabNavigated",
+                    &json!({ "tabId": tab, "url": format!("https://site/{n}"), "sameDocument": n % 3 == 0 }),
+                );
                 self.extension_event("tabUpdated", &json!({ "tabId": tab, "status": "complete", "title": format!("t{n}") }));
             }
             Step::TabRemoved(n) => {

@@ -25,6 +25,7 @@ const TO_RELAY: &[&str] = &[
     "reply-listTabs",
     "tabCreated",
     "tabDetached",
+    "tabNavigated",
     "tabRemoved",
     "tabReplaced",
     "tabUpdated",
@@ -159,6 +160,12 @@ fn an_update_leaves_open_what_did_not_change() {
     let updated: TabReport = params("tabUpdated", "tabUpdated");
     let url = Some("https://example.org/next".to_owned());
     assert_eq!(updated, TabReport { tab_id: 412, url, status: Some(LoadStatus::Loading), ..TabReport::default() });
+}
+
+#[test]
+fn a_navigation_says_whether_the_document_is_the_same() {
+    let navigated: TabNavigated = params("tabNavigated", "tabNavigated");
+    assert_eq!((navigated.tab_id, navigated.url.as_str(), navigated.same_document), (TabId(412), "https://example.org/#news", true));
 }
 
 #[test]
