@@ -5,6 +5,8 @@
  * `chrome.storage.session`, and `adopt` takes it up again.
  */
 
+import { forgetFrames, keepFramesComing } from './frames.js';
+
 const DEBUGGER_VERSION = '1.3';
 
 /** @type {Set<number>} */
@@ -88,6 +90,7 @@ export function forget(tabId) {
   if (!attached.delete(tabId)) {
     return false;
   }
+  forgetFrames(tabId);
   for (const key of runtimeOn) {
     if (key === targetKey(tabId) || key.startsWith(`${tabId}/`)) {
       runtimeOn.delete(key);
@@ -112,7 +115,9 @@ export function sendCommand(tabId, method, params, child) {
     runtimeOn.delete(targetKey(tabId, child));
     remember();
   }
-  return chrome.debugger.sendCommand(target, method, params);
+  const answer = chrome.debugger.sendCommand(target, method, params);
+  keepFramesComing(tabId, method, answer);
+  return answer;
 }
 
 /**

@@ -16,6 +16,9 @@ const RECONNECT_ALARM = 'reconnect';
 /** @type {Set<chrome.runtime.Port>} Popups that are open. */
 const popups = new Set();
 
+/** What the button shows, so that it is set only when it changes. */
+let shownFace = '';
+
 const link = new RelayLink({ open: () => link.send(hello), call: answer, change: refresh });
 const adopted = attachments.adopt();
 
@@ -137,8 +140,13 @@ async function obey({ wish, tabId, address, enabled }) {
 
 /** Shows the present state on the button, and in the popup where it is open. */
 function refresh() {
-  showBadge(link.state, attachments.attachedTabs().length);
   const state = { state: link.state, address: link.address, attached: attachments.attachedTabs() };
+  const face = `${state.state} ${state.attached.length}`;
+  // Each change of the button is four calls to Chrome, and tabs change often.
+  if (face !== shownFace) {
+    shownFace = face;
+    showBadge(state.state, state.attached.length);
+  }
   for (const popup of popups) {
     popup.postMessage(state);
   }

@@ -9,6 +9,7 @@ use axum::extract::ws::Utf8Bytes;
 use tabwire_core::ids::ClientId;
 use tabwire_core::{CloseReason, Core, Input, Output, PageSummary, wire};
 use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
 
 use crate::outbox::Overrun;
 use crate::registry::Registry;
@@ -34,12 +35,11 @@ pub struct Description {
 
 pub type HubSender = mpsc::Sender<ToHub>;
 
-pub fn start(registry: Arc<Registry>) -> HubSender {
+pub fn start(registry: Arc<Registry>) -> (HubSender, JoinHandle<()>) {
     let (sender, inbox) = mpsc::channel(INBOX);
     let core = Core::new(tabwire_core::Config::new(rand::random()));
     let hub = Hub { core, registry, inbox, started: Instant::now(), extension: None };
-    tokio::spawn(hub.run());
-    sender
+    (sender, tokio::spawn(hub.run()))
 }
 
 struct Hub {

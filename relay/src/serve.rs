@@ -22,20 +22,24 @@ pub struct Relay {
     pub cdp_url_file: Option<std::path::PathBuf>,
     state: State,
     accepting: JoinHandle<()>,
+    hub: JoinHandle<()>,
 }
 
 pub async fn run(options: &ServeOptions) -> anyhow::Result<ExitCode> {
     let mut stop = StopSignals::new()?;
-    let relay = Relay::start(options).await?;
+    let mut relay = Relay::start(options).await?;
     println!("Tabwire relay on 127.0.0.1:{}, {}.", relay.port(), relay.app.config.client_mode.name());
     match &relay.cdp_url_file {
         Some(file) => println!("CDP URL: in {} (whoever reads it drives your browser).", file.display()),
         None => println!("CDP URL: not written to a file, as asked."),
     }
     println!("Extension: waiting for {}. Ctrl-C stops.", bundle::EXTENSION_ID);
-    stop.recv().await;
+    let outcome = tokio::select! {
+        () = stop.recv() => Ok(ExitCode::SUCCESS),
+        error = relay.failed() => Err(error),
+    };
     relay.stop().await;
-    Ok(ExitCode::SUCCESS)
+    outcome
 }
 
 impl Relay {
@@ -44,7 +48,7 @@ impl Relay {
         let token = Token::of(&home)?;
         let listener = server::bind(options.port).await.map_err(|error| explain_bind(options.port, error))?;
         let port = listener.local_addr()?.port();
-        let app = App::new(Config::new(options, port, token)?);
+        let (app, hub) = App::new(Config::new(options, port, token)?);
         let state = State { port, pid: std::process::id() };
         home.write_state(&state)?;
         let cdp_url_file = if options.no_cdp_url_file {
@@ -55,7 +59,16 @@ impl Relay {
         };
         let accepting = tokio::spawn(server::accept(listener, app.clone()));
         tracing::info!(port, "listening on 127.0.0.1");
-        Ok(Self { app, home, cdp_url_file, state, accepting })
+        Ok(Self { app, home, cdp_url_file, state, accepting, hub })
+    }
+
+    /// Comes only when the relay cannot go on: a fault of its own in the hub.
+    pub async fn failed(&mut self) -> anyhow::Error {
+        let ended = (&mut self.hub).await;
+        anyhow!(
+            "the relay's hub ended ({}); this is a fault in Tabwire",
+            ended.err().map_or_else(|| "no reason".to_owned(), |error| error.to_string())
+        )
     }
 
     pub fn port(&self) -> u16 {

@@ -13,6 +13,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::set_header::SetResponseHeaderLayer;
 
@@ -24,6 +25,7 @@ use crate::{client_link, discovery, extension_link, peer};
 
 /// How long a connection may take to send the head of a request.
 const REQUEST_HEAD_WITHIN: Duration = Duration::from_secs(5);
+const MAX_REQUEST_HEAD: usize = 64 << 10;
 const MAX_CONNECTIONS: usize = 512;
 
 /// What every handler may use.
@@ -34,10 +36,11 @@ pub struct App {
 }
 
 impl App {
-    pub fn new(config: Config) -> Arc<Self> {
+    /// With the hub's task: nothing works without it, so whoever runs the relay watches it.
+    pub fn new(config: Config) -> (Arc<Self>, JoinHandle<()>) {
         let registry = Registry::new(config.client_mode);
-        let hub = hub::start(registry.clone());
-        Arc::new(Self { config, registry, hub })
+        let (hub, running) = hub::start(registry.clone());
+        (Arc::new(Self { config, registry, hub }), running)
     }
 
     pub fn cdp_url(&self) -> String {
@@ -116,6 +119,7 @@ async fn serve_connection(stream: TcpStream, from: SocketAddr, routes: Router) {
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(REQUEST_HEAD_WITHIN)
+        .max_buf_size(MAX_REQUEST_HEAD)
         .serve_connection(TokioIo::new(stream), TowerToHyperService::new(routes))
         .with_upgrades();
     if let Err(error) = connection.await {

@@ -18,7 +18,10 @@ pub async fn run(socket: WebSocket, outbox: &Outbox, drain: Drain, hub: &HubSend
                     // The hub outlives every link; when it does not, the relay is stopping.
                     let _ = hub.send(on_text(text)).await;
                 }
-                Ok(Message::Binary(_)) => outbox.close(UNSUPPORTED_DATA, "only text messages are understood here"),
+                Ok(Message::Binary(_)) => {
+                    outbox.abort(UNSUPPORTED_DATA, "only text messages are understood here");
+                    return std::future::pending().await;
+                }
                 Ok(Message::Ping(_) | Message::Pong(_)) => {}
                 Ok(Message::Close(_)) => {
                     // Reading on is what sends the answer to a close.

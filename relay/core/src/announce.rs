@@ -101,11 +101,14 @@ impl Core {
         self.send_event(parent, "Target.attachedToTarget", &params);
     }
 
-    /// Ends a session and those below it, and tells the parent.
+    /// Ends a session and those below it, and tells the parents.
     pub(crate) fn end_session(&mut self, session: SessionId) {
-        for below in self.sessions.children_of(session) {
-            self.end_session(below);
+        for ended in self.sessions.with_descendants(session) {
+            self.end_one_session(ended);
         }
+    }
+
+    fn end_one_session(&mut self, session: SessionId) {
         let Some(view) = self.sessions.get(session) else { return };
         let (parent, subject) = (view.parent, view.subject.clone());
         let target = self.subject_target(&subject);
@@ -117,10 +120,8 @@ impl Core {
             params.push('}');
             self.send_event(parent, "Target.detachedFromTarget", &params);
         }
-        self.sessions.close(session);
-        if let Some(tab) = subject.tab() {
-            self.drop_waiting_commands(tab);
-            self.detach_if_unused(tab);
+        if let Some(ended) = self.sessions.close(session) {
+            self.release(&ended);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::ids::{ClientId, SessionId, TabId};
+use crate::ids::{ClientId, SessionId};
 use crate::{Core, Extension};
 
 #[derive(Debug)]
@@ -49,18 +49,12 @@ impl Core {
         if self.clients.map.remove(&client).is_none() {
             return;
         }
-        let mut used: Vec<TabId> = Vec::new();
         for id in self.sessions.of_client(client) {
-            if let Some(session) = self.sessions.close(id) {
-                used.extend(session.subject.tab());
+            if let Some(ended) = self.sessions.close(id) {
+                self.release(&ended);
             }
         }
-        used.sort_unstable();
-        used.dedup();
-        for tab in used {
-            self.drop_waiting_commands(tab);
-            self.detach_if_unused(tab);
-        }
+        self.release_client(client);
     }
 
     /// Hands on what clients said while the extension was greeting, now that it is there or has gone again.

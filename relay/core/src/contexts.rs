@@ -101,12 +101,21 @@ impl Contexts {
         (context, Created::New)
     }
 
+    /// Chrome made the world that was imagined; it may report the context only later, or never when `Runtime` is off.
+    pub fn made(&mut self, frame: &str, world: &World, real: i64) {
+        if let Some(context) = self.list.iter_mut().find(|c| c.real.is_none() && c.frame == frame && c.world == *world) {
+            context.real = Some(real);
+        }
+    }
+
     /// Enters a context that Chrome reported. `None` when the description cannot be read.
     pub fn created(&mut self, description: &str) -> Option<Created> {
         let read: Description = serde_json::from_str(description).ok()?;
         let world = if read.aux.is_default { World::Default } else { World::Isolated(read.name) };
-        let imagined = self.list.iter_mut().find(|c| c.real.is_none() && c.frame == read.aux.frame && c.world == world);
-        if let Some(context) = imagined {
+        let is_imagined = |c: &&mut Context| {
+            c.frame == read.aux.frame && c.world == world && (c.real.is_none() || c.real == Some(read.id) && c.real_unique.is_empty())
+        };
+        if let Some(context) = self.list.iter_mut().find(is_imagined) {
             context.real = Some(read.id);
             context.real_unique = read.unique_id;
             return Some(Created::Paired);

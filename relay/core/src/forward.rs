@@ -14,8 +14,9 @@ use crate::sessions::Subject;
 use crate::wire::Call;
 use crate::{journal, translate};
 
-/// Domains whose events Chrome sends only after `enable`. Events of others go to every session of their target.
-const ENABLED_DOMAINS: &[&str] = &[
+/// Domains that have an `enable`: their events go to sessions that said it. Events of others go to sessions that have used the
+/// domain; only those of `Inspector` go to all.
+pub(crate) const ENABLED_DOMAINS: &[&str] = &[
     "Accessibility",
     "Animation",
     "Audits",
@@ -70,11 +71,15 @@ impl Core {
             }
             _ => {}
         }
-        let init = journal::find_init(&request.method);
-        if let (Some(view), Some(init)) = (self.sessions.get_mut(session), init)
-            && init.replay != journal::Replay::Never
+        let replay = journal::find_init(&request.method).map(|init| init.replay);
+        let is_switch = request.method.ends_with(".enable") || request.method.ends_with(".disable");
+        if let Some(view) = self.sessions.get_mut(session)
+            && (is_switch || replay.is_some_and(|replay| replay != journal::Replay::Never) || journal::undoes(&request.method))
         {
             view.journal.record(&request.method, &request.params, None);
+        }
+        if replay == Some(journal::Replay::Default) && self.is_default_on_persons_tab(session, tab) {
+            return Ok(Handled::empty());
         }
         if request.method == "Runtime.runIfWaitingForDebugger"
             && let Some(view) = self.sessions.get_mut(session)
@@ -83,8 +88,20 @@ impl Core {
         }
         if request.method == "Target.setAutoAttach" {
             self.announce_known_children(session, tab);
+            let subject = Subject::Page(tab);
+            let wanted_elsewhere = self.sessions.viewing(&subject).any(|(id, view)| id != session && view.auto_attach.is_some());
+            if wanted_elsewhere && self.sessions.get(session).is_some_and(|view| view.auto_attach.is_none()) {
+                return Ok(Handled::empty());
+            }
         }
         Ok(self.forward(session, tab, None, request))
+    }
+
+    /// What a client's library sets in every page as it comes must not show in a tab that the client did not create.
+    fn is_default_on_persons_tab(&self, session: SessionId, tab: TabId) -> bool {
+        let Some(view) = self.sessions.get(session) else { return false };
+        let is_own = self.tabs.get(tab).is_some_and(|tab| tab.created_by == Some(view.client));
+        !view.journal.started && !is_own
     }
 
     /// A command to a live tab or a target below it, as it is.
@@ -114,7 +131,8 @@ impl Core {
     fn switch_domain(&mut self, session: SessionId, request: &Request<'_>) -> Option<Handled> {
         if request.method == "Page.setLifecycleEventsEnabled" {
             self.note_lifecycle_switch(session, &request.params);
-            return None;
+            // Chrome has them on as long as anyone wants them.
+            return self.sessions.enabled_elsewhere(session, LIFECYCLE).then(Handled::empty);
         }
         let (domain, verb) = request.method.split_once('.')?;
         let view = self.sessions.get_mut(session)?;
@@ -132,9 +150,22 @@ impl Core {
             }
             "disable" => {
                 view.enabled.remove(domain);
-                self.sessions.enabled_elsewhere(session, domain).then(Handled::empty)
+                let page = if let Subject::Page(tab) = view.subject { Some(tab) } else { None };
+                if self.sessions.enabled_elsewhere(session, domain) {
+                    return Some(Handled::empty());
+                }
+                // Chrome tells of no context any more, so the book would go stale.
+                if let Some(known) = page.filter(|_| domain == "Runtime").and_then(|tab| self.tabs.get_mut(tab)) {
+                    known.contexts.clear();
+                }
+                None
             }
-            _ => None,
+            _ => {
+                if !ENABLED_DOMAINS.contains(&domain) && !view.enabled.contains(domain) {
+                    view.enabled.insert(domain.to_owned());
+                }
+                None
+            }
         }
     }
 
@@ -193,7 +224,7 @@ impl Core {
                 }
             }
             Note::Script { params } => {
-                let identifier = translate::field(result, "identifier").and_then(|text| serde_json::from_str::<String>(text).ok());
+                let identifier = crate::translate::text_field(result, "identifier");
                 if let (Some(identifier), Some(view)) = (identifier, self.sessions.get_mut(session)) {
                     let script = journal::Script { announced: identifier.clone(), real: Some(identifier) };
                     view.journal.record("Page.addScriptToEvaluateOnNewDocument", &params, Some(script));
@@ -207,13 +238,12 @@ impl Core {
     pub(crate) fn deliver(&mut self, subject: &Subject, method: &str, params: &str) {
         let domain = cdp::domain(method);
         let gate = if method == LIFECYCLE || method == SCREENCAST { method } else { domain };
-        let gated = ENABLED_DOMAINS.contains(&domain);
         let translated = match (subject, self.tabs.get(subject.tab().unwrap_or(TabId(-1)))) {
             (Subject::Page(_), Some(tab)) if tab.contexts.translates() => translate::event_to_announced(&tab.contexts, method, params),
             _ => Cow::Borrowed(params),
         };
         for (id, view) in self.sessions.viewing(subject) {
-            if !gated || view.enabled.contains(gate) {
+            if domain == "Inspector" || view.enabled.contains(gate) {
                 let text = cdp::event(view.parent.map(|_| id), method, &translated);
                 self.outputs.push_back(crate::Output::ToClient(view.client, text));
             }

@@ -10,7 +10,7 @@ pub enum Answer {
     Empty,
     /// The main frame, as far as it is known without the debugger.
     FrameTree,
-    /// An identifier of the relay's own; a world the script names is announced.
+    /// An identifier of the relay's own.
     ScriptIdentifier,
     /// A context of the relay's own.
     IsolatedWorld,
@@ -49,7 +49,6 @@ pub const INIT: &[Init] = &[
     init("CSS.enable",                                 Answer::Empty,            Replay::Always),
     init("DOM.enable",                                 Answer::Empty,            Replay::Always),
     init("DOMStorage.enable",                          Answer::Empty,            Replay::Always),
-    init("Emulation.clearDeviceMetricsOverride",       Answer::Empty,            Replay::Default),
     init("Emulation.setDefaultBackgroundColorOverride",Answer::Empty,            Replay::Default),
     init("Emulation.setDeviceMetricsOverride",         Answer::Empty,            Replay::Default),
     init("Emulation.setEmulatedMedia",                 Answer::Empty,            Replay::Default),
@@ -92,10 +91,20 @@ pub const INIT: &[Init] = &[
     init("Runtime.setAsyncCallStackDepth",             Answer::Empty,            Replay::Always),
     init("Security.disable",                           Answer::Empty,            Replay::Always),
     init("Security.enable",                            Answer::Empty,            Replay::Always),
-    init("ServiceWorker.enable",                       Answer::Empty,            Replay::Never),
     init("Target.setAutoAttach",                       Answer::Empty,            Replay::Always),
     init("WebMCP.enable",                              Answer::Empty,            Replay::Always),
 ];
+
+/// Commands that take an earlier one back; one that names something takes back only what has that name.
+const UNDONE_BY: &[(&str, &str)] = &[
+    ("Emulation.clearDeviceMetricsOverride", "Emulation.setDeviceMetricsOverride"),
+    ("Emulation.clearGeolocationOverride", "Emulation.setGeolocationOverride"),
+    ("Runtime.removeBinding", "Runtime.addBinding"),
+];
+
+pub fn undoes(method: &str) -> bool {
+    UNDONE_BY.iter().any(|(undo, _)| *undo == method)
+}
 
 pub fn find_init(method: &str) -> Option<&'static Init> {
     INIT.iter().find(|init| init.method == method)
@@ -132,9 +141,18 @@ impl Journal {
     }
 
     pub fn record(&mut self, method: &str, params: &str, script: Option<Script>) {
+        if let Some((_, undone)) = UNDONE_BY.iter().find(|(undo, _)| *undo == method) {
+            let name = crate::translate::field(params, "name");
+            self.entries
+                .retain(|entry| entry.method != *undone || name.is_some() && crate::translate::field(&entry.params, "name") != name);
+            return;
+        }
         if let Some(domain) = method.strip_suffix(".disable") {
             let enable = format!("{domain}.enable");
             self.entries.retain(|entry| entry.method != enable);
+            return;
+        }
+        if script.is_none() && self.entries.iter().any(|entry| entry.method == method && entry.params == params) {
             return;
         }
         let adds_up = matches!(method, "Page.addScriptToEvaluateOnNewDocument" | "Page.createIsolatedWorld" | "Runtime.addBinding");

@@ -10,6 +10,7 @@ mod announce;
 pub mod cdp;
 mod clients;
 mod contexts;
+mod debugger_event;
 mod error;
 mod extension_event;
 mod forward;
@@ -17,9 +18,11 @@ pub mod ids;
 mod intercept;
 mod journal;
 mod pending;
+mod release;
 mod router;
 mod screencast;
 mod sessions;
+mod tab_event;
 mod targets;
 mod translate;
 mod wake;
@@ -211,9 +214,9 @@ impl Core {
             | wire::Call::DetachTab { tab } => (Some(*tab), None, call.name().to_owned()),
             wire::Call::ListTabs | wire::Call::CreateTab { .. } => (None, None, call.name().to_owned()),
         };
-        let deadline = match call {
+        let deadline = match (call, &continuation) {
             // A command of a client may take as long as the page does (`awaitPromise`, a slow load).
-            wire::Call::CdpCommand { .. } => None,
+            (wire::Call::CdpCommand { .. }, Continuation::Reply { .. }) => None,
             _ => Some(self.now + self.config.tab_call_within),
         };
         let entry = pending::Entry { continuation, tab, child, method, deadline };
@@ -258,8 +261,17 @@ impl Core {
 
     fn on_time(&mut self) {
         let now = self.now;
-        let overdue = self.pending.take_where(|entry| entry.deadline.is_some_and(|deadline| deadline <= now));
-        for entry in overdue {
+        for (call, entry) in self.pending.take_overdue(now) {
+            if matches!(entry.continuation, Continuation::Attached { .. } | Continuation::Created { .. }) {
+                let late = pending::Entry {
+                    continuation: Continuation::Late,
+                    tab: entry.tab,
+                    child: None,
+                    method: entry.method.clone(),
+                    deadline: None,
+                };
+                self.pending.insert(call, late);
+            }
             let error = CdpError::DeadlinePassed(entry.method.clone(), self.config.tab_call_within.as_secs());
             self.on_call_failed(entry, &error);
         }

@@ -1,7 +1,7 @@
 //! What the relay does when the extension answers. Every call to the extension has one entry here, and multi-step work is
 //! carried from reply to reply by these continuations.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::Now;
 use crate::ids::{CallId, ChildId, ClientId, SessionId, TabId};
@@ -20,6 +20,8 @@ pub enum Continuation {
     Created { client: ClientId, session: SessionId, request: i64 },
     /// A tab a client asked to close is closed.
     Closed { client: ClientId, session: SessionId, request: i64, tab: TabId },
+    /// The one who waited was told that no answer came. What it did in the browser all the same is set right when it does.
+    Late,
     /// Nobody waits for this one.
     Nothing,
 }
@@ -44,6 +46,7 @@ pub enum Note {
 pub enum WakeStep {
     FrameTree,
     Script { session: SessionId, announced: String },
+    World { frame: String, name: String },
     Other { method: String },
 }
 
@@ -58,40 +61,57 @@ pub struct Entry {
     pub deadline: Option<Now>,
 }
 
-/// Enters with each call to the extension; leaves with its reply, its deadline, its tab, or the extension itself.
+/// Enters with each call to the extension; leaves with its reply, its deadline, its tab, its client, or the extension.
 #[derive(Debug, Default)]
 pub struct Pending {
     map: BTreeMap<CallId, Entry>,
+    /// The deadlines of those that have one, so that a message costs no walk over all that is under way.
+    deadlines: BTreeSet<(Now, CallId)>,
 }
 
 impl Pending {
     pub fn insert(&mut self, call: CallId, entry: Entry) {
+        if let Some(deadline) = entry.deadline {
+            self.deadlines.insert((deadline, call));
+        }
         self.map.insert(call, entry);
     }
 
     pub fn take(&mut self, call: CallId) -> Option<Entry> {
-        self.map.remove(&call)
+        let entry = self.map.remove(&call)?;
+        if let Some(deadline) = entry.deadline {
+            self.deadlines.remove(&(deadline, call));
+        }
+        Some(entry)
     }
 
     pub fn take_all(&mut self) -> Vec<Entry> {
+        self.deadlines.clear();
         std::mem::take(&mut self.map).into_values().collect()
     }
 
     pub fn take_where(&mut self, mut picks: impl FnMut(&Entry) -> bool) -> Vec<Entry> {
         let picked: Vec<CallId> = self.map.iter().filter(|(_, entry)| picks(entry)).map(|(call, _)| *call).collect();
-        picked.into_iter().filter_map(|call| self.map.remove(&call)).collect()
+        picked.into_iter().filter_map(|call| self.take(call)).collect()
     }
 
-    /// Whether a client waits for an answer of this tab.
+    /// What should have been answered by now.
+    pub fn take_overdue(&mut self, now: Now) -> Vec<(CallId, Entry)> {
+        let overdue: Vec<CallId> = self.deadlines.iter().take_while(|(due, _)| *due <= now).map(|(_, call)| *call).collect();
+        overdue.into_iter().filter_map(|call| self.take(call).map(|entry| (call, entry))).collect()
+    }
+
+    /// Whether a client waits for an answer from this tab.
     pub fn asks(&self, tab: TabId) -> bool {
         self.map.values().any(|entry| entry.tab == Some(tab) && matches!(entry.continuation, Continuation::Reply { .. }))
     }
 
     pub fn next_deadline(&self) -> Option<Now> {
-        self.map.values().filter_map(|entry| entry.deadline).min()
+        self.deadlines.first().map(|(due, _)| *due)
     }
 
+    /// Whether nobody waits for anything.
     pub fn is_empty(&self) -> bool {
-        self.map.is_empty()
+        self.map.values().all(|entry| matches!(entry.continuation, Continuation::Late | Continuation::Nothing))
     }
 }

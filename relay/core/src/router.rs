@@ -7,11 +7,21 @@ use crate::intercept::Handled;
 use crate::sessions::Subject;
 use crate::{Core, Extension, Output, cdp};
 
+/// How much of one client may wait for the browser to connect, or of all clients for a tab to wake.
+pub(crate) const MAX_WAITING_BYTES: usize = 64 << 20;
+
 impl Core {
     pub(crate) fn on_client_text(&mut self, client: ClientId, text: &str) {
         let Some(known) = self.clients.get_mut(client) else { return };
         if matches!(self.extension, Extension::Greeting { .. }) {
-            known.deferred.push(text.to_owned());
+            if known.deferred.iter().map(String::len).sum::<usize>() + text.len() > MAX_WAITING_BYTES {
+                let id = Request::parse(text).ok().map(|request| request.id);
+                let error =
+                    CdpError::Refused("too much waits for the browser, which is only just connecting; try again in a moment".to_owned());
+                self.outputs.push_back(Output::ToClient(client, cdp::error_reply(id, None, &error)));
+            } else {
+                known.deferred.push(text.to_owned());
+            }
             return;
         }
         let root = known.root;

@@ -80,11 +80,19 @@ pub struct Sessions {
     /// The same sessions by what they see, `None` for the browser, in the order they came: an event of one tab must not
     /// cost a walk over the sessions of all others.
     by_tab: BTreeMap<Option<TabId>, Vec<SessionId>>,
+    /// The same sessions by the one that attached them.
+    by_parent: HashMap<SessionId, Vec<SessionId>>,
+    /// How many each client has, so that none can have too many.
+    by_client: BTreeMap<ClientId, usize>,
 }
 
 impl Sessions {
     pub fn open(&mut self, id: SessionId, client: ClientId, parent: Option<SessionId>, subject: Subject) {
         self.by_tab.entry(subject.tab()).or_default().push(id);
+        if let Some(parent) = parent {
+            self.by_parent.entry(parent).or_default().push(id);
+        }
+        *self.by_client.entry(client).or_default() += 1;
         let session =
             Session { client, parent, subject, discovers: None, auto_attach: None, enabled: BTreeSet::new(), journal: Journal::default() };
         self.map.insert(id, session);
@@ -100,10 +108,15 @@ impl Sessions {
 
     pub fn close(&mut self, id: SessionId) -> Option<Session> {
         let session = self.map.remove(&id)?;
-        if let Some(list) = self.by_tab.get_mut(&session.subject.tab()) {
-            list.retain(|other| *other != id);
-            if list.is_empty() {
-                self.by_tab.remove(&session.subject.tab());
+        take_out(&mut self.by_tab, session.subject.tab(), id);
+        if let Some(siblings) = session.parent.and_then(|parent| self.by_parent.get_mut(&parent)) {
+            siblings.retain(|other| *other != id);
+        }
+        self.by_parent.remove(&id);
+        if let Some(count) = self.by_client.get_mut(&session.client) {
+            *count = count.saturating_sub(1);
+            if *count == 0 {
+                self.by_client.remove(&session.client);
             }
         }
         Some(session)
@@ -123,8 +136,20 @@ impl Sessions {
         self.at(subject.tab()).filter(move |(_, session)| session.subject == *subject)
     }
 
-    pub fn children_of(&self, parent: SessionId) -> Vec<SessionId> {
-        self.iter().filter(|(_, session)| session.parent == Some(parent)).map(|(id, _)| id).collect()
+    /// A session and all below it, those below first. A list and not a recursion: clients nest as deep as they like.
+    pub fn with_descendants(&self, top: SessionId) -> Vec<SessionId> {
+        let mut found = vec![top];
+        let mut next = 0;
+        while let Some(id) = found.get(next).copied() {
+            found.extend(self.by_parent.get(&id).into_iter().flatten());
+            next += 1;
+        }
+        found.reverse();
+        found
+    }
+
+    pub fn count_of(&self, client: ClientId) -> usize {
+        self.by_client.get(&client).copied().unwrap_or_default()
     }
 
     pub fn of_client(&self, client: ClientId) -> Vec<SessionId> {
@@ -139,6 +164,15 @@ impl Sessions {
 
     pub fn is_empty(&self) -> bool {
         self.map.is_empty()
+    }
+}
+
+fn take_out(lists: &mut BTreeMap<Option<TabId>, Vec<SessionId>>, key: Option<TabId>, id: SessionId) {
+    if let Some(list) = lists.get_mut(&key) {
+        list.retain(|other| *other != id);
+        if list.is_empty() {
+            lists.remove(&key);
+        }
     }
 }
 

@@ -46,6 +46,8 @@ pub enum Attachment {
 pub struct Wake {
     /// Commands that came meanwhile; they go on, in order, when the tab is live.
     pub waiting: VecDeque<Waiting>,
+    /// The size of all that has waited, so that it stays bounded.
+    pub waiting_bytes: usize,
     /// Debugger events that came meanwhile; clients learn of child frames before they learn of what happens there.
     pub held: Vec<HeldEvent>,
     /// Replies of the present step that are still to come.

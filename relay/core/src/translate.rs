@@ -136,6 +136,11 @@ pub fn field<'t>(object: &'t str, key: &str) -> Option<&'t str> {
     found.map(RawValue::get)
 }
 
+/// The value of one field of an object that is a string.
+pub fn text_field(object: &str, key: &str) -> Option<String> {
+    serde_json::from_str(field(object, key)?).ok()
+}
+
 /// A key, borrowed where it has no escapes.
 struct Key;
 

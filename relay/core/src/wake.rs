@@ -54,6 +54,10 @@ impl Core {
                 }
                 let step = match &entry.script {
                     Some(script) => WakeStep::Script { session, announced: script.announced.clone() },
+                    None if entry.method == "Page.createIsolatedWorld" => WakeStep::World {
+                        frame: translate::text_field(&entry.params, "frameId").unwrap_or_default(),
+                        name: translate::text_field(&entry.params, "worldName").unwrap_or_default(),
+                    },
                     None => WakeStep::Other { method: entry.method.clone() },
                 };
                 let said = |(method, params, _): &(String, String, WakeStep)| *method == entry.method && *params == entry.params;
@@ -72,14 +76,22 @@ impl Core {
         match (step, result) {
             (WakeStep::FrameTree, Ok(result)) => wake.frame_tree = Some(result.get().to_owned()),
             (WakeStep::Script { session, announced }, Ok(result)) => {
-                let real = translate::field(result.get(), "identifier").and_then(|text| serde_json::from_str::<String>(text).ok());
+                let real = crate::translate::text_field(result.get(), "identifier");
                 if let (Some(real), Some(view)) = (real, self.sessions.get_mut(session)) {
                     view.journal.name_script(&announced, &real);
                 }
             }
+            (WakeStep::World { frame, name }, Ok(result)) => {
+                let real = translate::field(result.get(), "executionContextId").and_then(|text| text.parse().ok());
+                if let (Some(real), Some(known)) = (real, self.tabs.get_mut(tab)) {
+                    known.contexts.made(&frame, &World::Isolated(name), real);
+                }
+            }
             (WakeStep::Other { .. }, Ok(_)) => {}
             (WakeStep::Other { method }, Err(error)) => tracing::warn!(%tab, method, %error, "a step of waking failed"),
-            (WakeStep::FrameTree | WakeStep::Script { .. }, Err(error)) => tracing::warn!(%tab, %error, "a step of waking failed"),
+            (WakeStep::FrameTree | WakeStep::Script { .. } | WakeStep::World { .. }, Err(error)) => {
+                tracing::warn!(%tab, %error, "a step of waking failed");
+            }
         }
         if is_last {
             self.on_wake_step_done(tab);

@@ -102,7 +102,7 @@ pub struct Hello {
 /// One tab of the extension's lists and events. Everything but the id may be missing: an extension that speaks only
 /// the oldest form of the protocol sends no more than id, url and title.
 #[derive(Debug, Clone, Default, Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(rename_all = "camelCase")]
 pub struct TabReport {
     #[serde(alias = "id")]
     pub tab_id: i64,
@@ -113,6 +113,7 @@ pub struct TabReport {
     pub opener_tab_id: Option<i64>,
     pub window_id: Option<i64>,
     /// The debugger of this extension is attached already: it outlived a service worker.
+    #[serde(default)]
     pub attached: bool,
 }
 

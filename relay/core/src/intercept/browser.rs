@@ -27,7 +27,7 @@ impl Core {
             "Storage.getCookies" | "Storage.setCookies" | "Storage.clearCookies" => {
                 let tab = self.any_tab().ok_or_else(|| CdpError::Refused(format!("{}: no tab is open to ask through", request.method)))?;
                 let through = Request { params: without_context(request)?.into(), ..request.clone() };
-                self.to_page_for_browser(session, tab, through)
+                self.through_tab(session, tab, through)
             }
             other => Err(CdpError::MethodNotFound(other.to_owned())),
         }

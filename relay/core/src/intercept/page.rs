@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use crate::Core;
 use crate::cdp::Request;
 use crate::contexts::{Created, World};
 use crate::error::CdpError;
@@ -9,10 +10,10 @@ use crate::forward::LIFECYCLE;
 use crate::ids::{SessionId, TabId};
 use crate::intercept::Handled;
 use crate::journal::{self, Answer, Init, Replay, Script};
+use crate::router::MAX_WAITING_BYTES;
 use crate::sessions::Subject;
 use crate::targets::{Attachment, Waiting};
-use crate::wire::{Call, LoadStatus};
-use crate::{Core, Extension};
+use crate::wire::LoadStatus;
 
 impl Core {
     /// A command of a session that sees this tab's page.
@@ -20,21 +21,21 @@ impl Core {
         let known = self.tabs.get(tab).ok_or(CdpError::TabClosed)?;
         match known.attachment {
             Attachment::Live => self.to_live_page(session, tab, &request),
-            Attachment::Waking(_) => self.to_page_for_browser(session, tab, request),
+            Attachment::Waking(_) => self.through_tab(session, tab, request),
             Attachment::Dormant => {
                 if request.method == "Page.removeScriptToEvaluateOnNewDocument" {
                     return self.remove_script(session, tab, &request);
                 }
                 match journal::find_init(&request.method).filter(|init| !self.is_wish(session, init)) {
                     Some(init) => self.answer_dormant(session, tab, &request, init),
-                    None => self.to_page_for_browser(session, tab, request),
+                    None => self.through_tab(session, tab, request),
                 }
             }
         }
     }
 
-    /// A command that any session may send through this tab, waking it where it is dormant.
-    pub(crate) fn to_page_for_browser(&mut self, session: SessionId, tab: TabId, request: Request<'_>) -> Result<Handled, CdpError> {
+    /// A command on its way to this tab, of any session: at once where it is live, else when it is awake.
+    pub(crate) fn through_tab(&mut self, session: SessionId, tab: TabId, request: Request<'_>) -> Result<Handled, CdpError> {
         let known = self.tabs.get(tab).ok_or(CdpError::TabClosed)?;
         let client = self.sessions.get(session).map(|view| view.client).ok_or(CdpError::SessionNotFound)?;
         if known.is_live() {
@@ -43,9 +44,16 @@ impl Core {
         if known.is_dormant() {
             self.wake(tab);
         }
-        if let Some(Attachment::Waking(wake)) = self.tabs.get_mut(tab).map(|tab| &mut tab.attachment) {
-            wake.waiting.push_back(Waiting { client, session, request: request.into_owned() });
+        let Some(Attachment::Waking(wake)) = self.tabs.get_mut(tab).map(|tab| &mut tab.attachment) else {
+            return Err(CdpError::ExtensionAbsent);
+        };
+        wake.waiting_bytes += request.params.len();
+        if wake.waiting_bytes > MAX_WAITING_BYTES {
+            return Err(CdpError::Refused(
+                "too much waits for this tab, to which the debugger is being attached; try again in a moment".to_owned(),
+            ));
         }
+        wake.waiting.push_back(Waiting { client, session, request: request.into_owned() });
         Ok(Handled::Later)
     }
 
@@ -145,7 +153,7 @@ impl Core {
         if all_worlds {
             for (_, view) in self.sessions.viewing(&Subject::Page(tab)) {
                 for entry in view.journal.entries().iter().filter(|entry| entry.method == "Page.addScriptToEvaluateOnNewDocument") {
-                    let name = crate::translate::field(&entry.params, "worldName").and_then(|text| serde_json::from_str(text).ok());
+                    let name = crate::translate::text_field(&entry.params, "worldName");
                     worlds.extend(name.map(World::Isolated));
                 }
             }
@@ -184,25 +192,6 @@ impl Core {
                 Some(_) => {}
                 None => self.deliver(&Subject::Page(tab), LIFECYCLE, &params),
             }
-        }
-    }
-
-    /// Takes the debugger off a tab that no session sees any more, so that the browser's notice of it goes away.
-    pub(crate) fn detach_if_unused(&mut self, tab: TabId) {
-        let is_seen = self.sessions.at(Some(tab)).any(|(_, view)| !matches!(view.subject, Subject::Tab(_)));
-        let is_used = is_seen || self.pending.asks(tab);
-        let Some(known) = self.tabs.get_mut(tab) else { return };
-        if is_used || !known.is_live() {
-            return;
-        }
-        known.attachment = Attachment::Dormant;
-        known.contexts.clear();
-        known.children.clear();
-        known.frames.clear();
-        known.lifecycle.clear();
-        // An extension that is not there, or not known yet, shows this attachment when it lists its tabs.
-        if matches!(self.extension, Extension::Ready { .. }) {
-            self.call(&Call::DetachTab { tab }, crate::pending::Continuation::Nothing);
         }
     }
 }

@@ -12,6 +12,9 @@ use crate::pending::Continuation;
 use crate::sessions::{Filter, Subject};
 use crate::wire::Call;
 
+/// More than a client with two sessions for each of thousands of tabs needs.
+const MAX_SESSIONS: usize = 20_000;
+
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct OneTarget {
@@ -34,7 +37,7 @@ impl Core {
             "Target.getTargetInfo" => self.get_target_info(subject, &request),
             "Target.attachToTarget" => self.attach_to_target(client, session, &request),
             "Target.attachToBrowserTarget" => {
-                let opened = self.open_session(session, Subject::Browser);
+                let opened = self.open_asked_session(client, session, Subject::Browser)?;
                 Ok(Handled::Reply(serde_json::json!({ "sessionId": opened }).to_string()))
             }
             "Target.detachFromTarget" => self.detach_from_target(client, session, &request),
@@ -144,9 +147,21 @@ impl Core {
         }
         let id = params.target_id.unwrap_or_default();
         let subject = self.subject_by_id(client, &id).ok_or(CdpError::TargetNotFound(id))?;
-        let opened = self.open_session(session, subject);
+        let opened = self.open_asked_session(client, session, subject)?;
         self.announce_attached(opened, false);
         Ok(Handled::Reply(serde_json::json!({ "sessionId": opened }).to_string()))
+    }
+
+    /// A session that the client itself asked for: what it says is a wish from the first word, never a library's default.
+    fn open_asked_session(&mut self, client: ClientId, parent: SessionId, subject: Subject) -> Result<SessionId, CdpError> {
+        if self.sessions.count_of(client) >= MAX_SESSIONS {
+            return Err(CdpError::Refused(format!("this client has {MAX_SESSIONS} sessions already; detach those it no longer uses")));
+        }
+        let opened = self.open_session(parent, subject);
+        if let Some(view) = self.sessions.get_mut(opened) {
+            view.journal.started = true;
+        }
+        Ok(opened)
     }
 
     fn detach_from_target(&mut self, client: ClientId, session: SessionId, request: &Request<'_>) -> Result<Handled, CdpError> {

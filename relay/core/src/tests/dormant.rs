@@ -330,3 +330,80 @@ fn a_second_tab_of_the_same_number_is_another_tab() {
     assert_eq!(heard[0]["method"], "Target.detachedFromTarget");
     assert_eq!(heard[1]["params"]["targetInfo"]["targetId"], "T2");
 }
+
+#[test]
+fn a_step_of_waking_that_chrome_never_answers_holds_the_tab_no_longer_than_its_deadline() {
+    let mut script = Script::with_tabs(1);
+    let (client, session, _) = initialized(&mut script);
+    script.request(client, Some(&session), "Runtime.evaluate", json!({}));
+    let attach = script.next_call("attachTab");
+    script.reply(&attach, json!({}));
+    script.calls();
+    for _ in 0..12 {
+        script.advance(std::time::Duration::from_secs(1));
+        script.extension_event("pong", json!({}));
+    }
+    assert!(script.calls().iter().any(|call| call["params"]["method"] == "Runtime.evaluate"));
+}
+
+#[test]
+fn what_a_session_of_its_own_asks_for_is_a_wish_from_the_first_word() {
+    let mut script = Script::with_tabs(1);
+    let client = script.client();
+    let opened = script.ask(client, None, "Target.attachToTarget", json!({ "targetId": "T1", "flatten": true }));
+    let session = opened["sessionId"].as_str().unwrap().to_owned();
+    script.request(client, Some(&session), "Emulation.setDeviceMetricsOverride", json!({ "width": 1 }));
+    script.finish_waking(&main_frame(1));
+    script.next_command("Emulation.setDeviceMetricsOverride");
+}
+
+#[test]
+fn a_world_made_without_runtime_keeps_its_id_after_waking() {
+    let mut script = Script::with_tabs(1);
+    let (client, sessions) = script.attached_client();
+    let world = script.ask(client, Some(&sessions[0]), "Page.createIsolatedWorld", json!({ "frameId": "T1", "worldName": "w" }));
+    script.request(client, Some(&sessions[0]), "Runtime.evaluate", json!({ "contextId": world["executionContextId"] }));
+    script.finish_waking(&main_frame(1));
+    assert_eq!(script.next_command("Runtime.evaluate")["params"]["params"]["contextId"], 99);
+}
+
+#[test]
+fn a_client_that_leaves_with_a_command_under_way_leaves_no_debugger() {
+    let mut script = Script::with_tabs(1);
+    let (client, sessions) = script.attached_client();
+    script.make_live(client, &sessions[0], 1);
+    script.request(client, Some(&sessions[0]), "Runtime.evaluate", json!({ "awaitPromise": true }));
+    script.calls();
+    script.input(Input::ClientClosed(client));
+    script.next_call("detachTab");
+    assert!(script.core.is_idle());
+}
+
+#[test]
+fn a_tab_made_for_a_client_that_has_gone_gets_no_debugger() {
+    let mut script = Script::with_tabs(0);
+    let (client, _) = script.attached_client();
+    script.request(client, None, "Target.createTarget", json!({ "url": "about:blank" }));
+    let call = script.next_call("createTab");
+    script.input(Input::ClientClosed(client));
+    let mut created = tab(7);
+    created["attached"] = true.into();
+    script.reply(&call, created);
+    script.next_call("detachTab");
+}
+
+#[test]
+fn an_answer_that_comes_too_late_is_set_right() {
+    let mut script = Script::with_tabs(1);
+    let (client, sessions) = script.attached_client();
+    script.request(client, Some(&sessions[0]), "Runtime.evaluate", json!({}));
+    let attach = script.next_call("attachTab");
+    for _ in 0..11 {
+        script.advance(std::time::Duration::from_secs(1));
+        script.extension_event("pong", json!({}));
+    }
+    assert!(script.heard(client)[0]["error"].is_object());
+    script.calls();
+    script.reply(&attach, json!({}));
+    script.next_call("detachTab");
+}

@@ -120,3 +120,28 @@ fn an_attach_that_chrome_never_answers_fails_after_its_deadline() {
     assert_eq!(heard[0]["id"], id);
     assert!(heard[0]["error"]["message"].as_str().unwrap().contains("10 seconds"));
 }
+
+#[test]
+fn a_frame_that_cannot_be_read_may_have_held_a_reply_so_everyone_is_answered() {
+    let mut script = Script::with_tabs(1);
+    let (client, sessions) = script.attached_client();
+    script.make_live(client, &sessions[0], 1);
+    let id = script.request(client, Some(&sessions[0]), "Page.navigate", json!({}));
+    script.input(Input::ExtensionText(r#"[{"id":7,"result":{}},5]"#));
+    assert_eq!(script.heard(client)[0]["id"], id);
+    assert!(script.closed_extension.is_some());
+}
+
+#[test]
+fn a_navigation_while_the_extension_was_away_is_told_when_it_is_back() {
+    let mut script = Script::with_tabs(1);
+    let (client, sessions) = script.attached_client();
+    script.ask(client, Some(&sessions[0]), "Page.enable", json!({}));
+    script.input(Input::ExtensionClosed);
+    let mut moved = tab(1);
+    moved["url"] = "https://site/elsewhere".into();
+    script.connect_browser(vec![moved]);
+    let heard = script.heard(client);
+    let navigated = heard.iter().find(|m| m["method"] == "Page.frameNavigated").expect("told");
+    assert_eq!(navigated["params"]["frame"]["url"], "https://site/elsewhere");
+}

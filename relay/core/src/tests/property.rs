@@ -519,17 +519,35 @@ impl World {
         self.input(Input::ExtensionText(&text));
     }
 
-    /// Everyone leaves: nothing may be left unanswered, and nothing may be left at all.
-    fn end(mut self) {
+    /// The browser goes: nothing may be left unanswered. Then everyone leaves, and nothing may be left at all.
+    fn end_with_the_browser(mut self) {
         self.take(&Step::ExtensionGoes);
         for (client, listener) in &self.listeners {
             assert!(listener.closed || listener.waiting.is_empty(), "{client} still waits for {:?}", listener.waiting);
         }
+        self.close_clients();
+        assert!(self.core.is_idle(), "something stayed");
+    }
+
+    /// The clients leave while the browser stays: it gets its tabs back.
+    fn end_with_the_clients(mut self) {
+        self.take(&Step::ExtensionGoes);
+        self.take(&Step::ExtensionComes { attached: true });
+        self.take(&Step::ReplyAll);
+        self.close_clients();
+        while !self.calls.is_empty() {
+            self.take(&Step::ReplyAll);
+        }
+        assert!(self.core.is_idle(), "something stayed");
+        let attached: Vec<_> = self.tabs.iter().filter(|(_, tab)| tab.attached).map(|(id, _)| id).collect();
+        assert!(attached.is_empty(), "the debugger stayed on {attached:?}");
+    }
+
+    fn close_clients(&mut self) {
         while let Some(client) = self.client(0) {
             self.listeners.get_mut(&client).unwrap().closed = true;
             self.input(Input::ClientClosed(client));
         }
-        assert!(self.core.is_idle(), "something stayed");
     }
 }
 
@@ -542,11 +560,15 @@ fn context(tab: i64, id: i64) -> Value {
 proptest! {
     #![proptest_config(ProptestConfig { max_shrink_iters: 4000, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
-    fn whatever_the_order_the_promises_hold(steps in prop::collection::vec(step(), 1..120)) {
+    fn whatever_the_order_the_promises_hold(steps in prop::collection::vec(step(), 1..120), browser_stays in any::<bool>()) {
         let mut world = World::new();
         for step in &steps {
             world.take(step);
         }
-        world.end();
+        if browser_stays {
+            world.end_with_the_clients();
+        } else {
+            world.end_with_the_browser();
+        }
     }
 }

@@ -134,3 +134,60 @@ fn one_client_leaving_answers_nothing_to_another() {
     script.reply(&call, json!({}));
     assert!(script.heard(first).is_empty() && script.heard(second).is_empty());
 }
+
+#[test]
+fn sessions_nested_without_end_are_ended_without_trouble() {
+    let mut script = Script::with_tabs(1);
+    let client = script.client();
+    let mut session = None;
+    let mut top = None;
+    for _ in 0..5_000 {
+        let result = script.ask(client, session.as_deref(), "Target.attachToBrowserTarget", json!({}));
+        session = result["sessionId"].as_str().map(str::to_owned);
+        top.get_or_insert_with(|| session.clone());
+    }
+    script.ask(client, None, "Target.detachFromTarget", json!({ "sessionId": top }));
+    assert_eq!(script.error_of(client, session.as_deref(), "Browser.getVersion", json!({})).0, -32001);
+}
+
+#[test]
+fn requests_that_a_session_held_go_on_when_it_ends() {
+    let (mut script, [(first, a), (second, b)]) = two_clients();
+    script.request(first, Some(&a), "Fetch.enable", json!({}));
+    script.request(second, Some(&b), "Network.enable", json!({}));
+    script.calls();
+    script.input(Input::ClientClosed(first));
+    let methods: Vec<_> = script.calls().iter().map(|call| call["params"]["method"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(methods, ["Fetch.disable"], "what the other session uses stays on");
+}
+
+#[test]
+fn a_target_that_waits_for_a_client_that_leaves_is_resumed() {
+    let (mut script, [(first, a), _]) = two_clients();
+    script.request(first, Some(&a), "Target.setAutoAttach", json!({ "autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true }));
+    let info = json!({ "targetId": "W", "type": "worker" });
+    script.cdp_event(1, "Target.attachedToTarget", json!({ "sessionId": "w", "targetInfo": info, "waitingForDebugger": true }));
+    script.calls();
+    script.input(Input::ClientClosed(first));
+    assert!(script.calls().iter().any(|call| call["params"]["method"] == "Runtime.runIfWaitingForDebugger"));
+}
+
+#[test]
+fn events_of_a_domain_without_enable_reach_only_who_used_it() {
+    let (mut script, [(first, a), (second, _)]) = two_clients();
+    script.request(first, Some(&a), "Tracing.start", json!({}));
+    script.cdp_event(1, "Tracing.dataCollected", json!({ "value": [] }));
+    assert_eq!(names(&script.heard(first)), ["Tracing.dataCollected"]);
+    assert!(script.heard(second).is_empty());
+}
+
+#[test]
+fn a_second_clients_defaults_do_not_reach_a_live_tab_either() {
+    let (mut script, [(_, _), (second, b)]) = two_clients();
+    script.ask(second, Some(&b), "Emulation.setEmulatedMedia", json!({ "media": "" }));
+    assert!(script.calls().is_empty());
+    script.request(second, Some(&b), "Runtime.runIfWaitingForDebugger", json!({}));
+    script.request(second, Some(&b), "Emulation.setEmulatedMedia", json!({ "media": "print" }));
+    let methods: Vec<_> = script.calls().iter().map(|call| call["params"]["method"].as_str().unwrap().to_owned()).collect();
+    assert!(methods.contains(&"Emulation.setEmulatedMedia".to_owned()));
+}

@@ -1,0 +1,207 @@
+//! What Chrome's debugger tells of a tab and of the targets below it, and what happens when it goes.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::Core;
+use crate::contexts::{Context, Created};
+use crate::error::CdpError;
+use crate::forward::LIFECYCLE;
+use crate::ids::{ChildId, SessionId, TabId, TargetId};
+use crate::pending::Continuation;
+use crate::sessions::Subject;
+use crate::targets::{Attachment, Child, HeldEvent, Tab};
+use crate::translate::{self, text_field};
+use crate::wire::TabDetached;
+
+impl Core {
+    pub(crate) fn on_tab_detached(&mut self, detached: &TabDetached) {
+        let tab = detached.tab_id;
+        tracing::info!(%tab, reason = detached.reason, "debugger detached");
+        self.on_attachment_lost(tab, &detached.reason);
+        if detached.reason == "canceled_by_user" {
+            // The person took the tab back. Its sessions end; nothing attaches to it again by itself.
+            let params = serde_json::json!({ "reason": detached.reason }).to_string();
+            let pages: Vec<SessionId> = self.sessions.viewing(&Subject::Page(tab)).map(|(id, _)| id).collect();
+            for session in pages {
+                self.send_event(session, "Inspector.detached", &params);
+                self.end_session(session);
+            }
+        }
+    }
+
+    /// A live tab is dormant again; the next command wakes it to the state its sessions had.
+    pub(crate) fn on_attachment_lost(&mut self, tab: TabId, reason: &str) {
+        let error = CdpError::Detached(reason.to_owned());
+        let of_tab = self.pending.take_where(|entry| {
+            entry.tab == Some(tab)
+                && matches!(entry.continuation, Continuation::Reply { .. } | Continuation::Waking { .. })
+                && entry.method != "activateTab"
+        });
+        self.on_wake_failed(tab, &error);
+        for entry in of_tab {
+            self.on_call_failed(entry, &error);
+        }
+        let Some(known) = self.tabs.get_mut(tab) else { return };
+        if !known.is_live() {
+            return;
+        }
+        let children: Vec<ChildId> = known.children.keys().cloned().collect();
+        for child in children {
+            self.on_child_detached(tab, &child);
+        }
+        let frames = self.tabs.get_mut(tab).map(Tab::fall_dormant).unwrap_or_default();
+        let views: Vec<SessionId> = self.sessions.viewing(&Subject::Page(tab)).map(|(id, _)| id).collect();
+        for session in views {
+            if let Some(view) = self.sessions.get_mut(session) {
+                view.journal.forget_real_scripts();
+            }
+        }
+        // Waking tells of the child frames anew.
+        for frame in frames.iter().rev() {
+            let params = serde_json::json!({ "frameId": frame, "reason": "remove" }).to_string();
+            self.deliver(&Subject::Page(tab), "Page.frameDetached", &params);
+        }
+        self.deliver(&Subject::Page(tab), "Runtime.executionContextsCleared", "{}");
+        self.announce_imagined_contexts(tab);
+    }
+
+    pub(crate) fn on_cdp_event(&mut self, tab: TabId, child: Option<&ChildId>, method: &str, params: &str) {
+        let Some(known) = self.tabs.get_mut(tab) else { return };
+        match &mut known.attachment {
+            Attachment::Live => {}
+            // Events of a debugger that was just given up.
+            Attachment::Dormant => return,
+            Attachment::Waking(wake) => {
+                wake.held.push(HeldEvent { method: method.to_owned(), params: params.to_owned(), child: child.cloned() });
+                return;
+            }
+        }
+        let subject = child.map_or(Subject::Page(tab), |child| Subject::Child(tab, child.clone()));
+        match (method, child) {
+            ("Target.attachedToTarget", _) => self.on_child_attached(tab, child, params),
+            ("Target.detachedFromTarget", _) => {
+                if let Some(child) = text_field(params, "sessionId") {
+                    self.on_child_detached(tab, &ChildId::new(&child));
+                }
+            }
+            ("Runtime.executionContextCreated", None) => self.on_context_created(tab, params),
+            ("Runtime.executionContextDestroyed", None) => {
+                let id = translate::field(params, "executionContextId").and_then(|text| text.parse().ok());
+                if let Some(context) = id.and_then(|id| known.contexts.destroyed(id)) {
+                    self.announce_context_destroyed(tab, &context);
+                }
+            }
+            ("Runtime.executionContextsCleared", None) => {
+                known.contexts.clear();
+                self.deliver(&subject, method, params);
+            }
+            ("Page.frameAttached" | "Page.frameDetached", None) => {
+                let id = text_field(params, "frameId");
+                if let Some(id) = id {
+                    known.frames.retain(|other| *other != id);
+                    if method == "Page.frameAttached" {
+                        known.frames.push(id);
+                    }
+                }
+                self.deliver(&subject, method, params);
+            }
+            ("Page.frameNavigated", None) => {
+                self.deliver(&subject, method, params);
+                self.complete_restored_page(tab, params);
+            }
+            _ => self.deliver(&subject, method, params),
+        }
+    }
+
+    /// A page out of the back/forward cache is complete already, so Chrome reports no loading, and clients that went back
+    /// would wait for it for ever.
+    fn complete_restored_page(&mut self, tab: TabId, params: &str) {
+        if translate::field(params, "type") != Some("\"BackForwardCacheRestore\"") {
+            return;
+        }
+        let Some(frame) = translate::field(params, "frame") else { return };
+        let part = |key| translate::field(frame, key).unwrap_or("null").to_owned();
+        let (frame_id, loader_id, timestamp) = (part("id"), part("loaderId"), self.now.as_secs_f64());
+        for name in ["DOMContentLoaded", "load", "networkAlmostIdle", "networkIdle"] {
+            let event = format!(r#"{{"frameId":{frame_id},"loaderId":{loader_id},"name":"{name}","timestamp":{timestamp}}}"#);
+            self.deliver(&Subject::Page(tab), LIFECYCLE, &event);
+        }
+    }
+
+    pub(crate) fn announce_context_destroyed(&mut self, tab: TabId, context: &Context) {
+        let params = serde_json::json!({ "executionContextId": context.announced, "executionContextUniqueId": context.announced_unique });
+        self.deliver(&Subject::Page(tab), "Runtime.executionContextDestroyed", &params.to_string());
+    }
+
+    fn on_context_created(&mut self, tab: TabId, params: &str) {
+        let Some(description) = translate::field(params, "context") else { return };
+        let Some(known) = self.tabs.get_mut(tab) else { return };
+        match known.contexts.created(description) {
+            Some(Created::Paired) => {}
+            Some(Created::New) | None => self.deliver(&Subject::Page(tab), "Runtime.executionContextCreated", params),
+        }
+    }
+
+    // ---- targets below a tab ----
+
+    fn on_child_attached(&mut self, tab: TabId, below: Option<&ChildId>, params: &str) {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Attached<'a> {
+            session_id: String,
+            #[serde(borrow)]
+            target_info: &'a RawValue,
+            #[serde(default)]
+            waiting_for_debugger: bool,
+        }
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Info {
+            target_id: String,
+            #[serde(rename = "type")]
+            kind: String,
+        }
+        let Ok(attached) = serde_json::from_str::<Attached<'_>>(params) else { return };
+        let Ok(info) = serde_json::from_str::<Info>(attached.target_info.get()) else { return };
+        let child = ChildId::new(&attached.session_id);
+        let context = serde_json::Value::from(self.context.as_str()).to_string();
+        // Clients know the person's profile under the relay's id.
+        let target_info =
+            translate::replace(attached.target_info.get().into(), &["browserContextId"], |_| Some(context.clone())).into_owned();
+        let entry = Child {
+            target_info,
+            target: TargetId::new(&info.target_id),
+            kind: info.kind,
+            below: below.cloned(),
+            waiting_for_debugger: attached.waiting_for_debugger,
+        };
+        let Some(known) = self.tabs.get_mut(tab) else { return };
+        known.children.insert(child.clone(), entry);
+        let wanted = self.announce_child(tab, &child);
+        if !wanted && attached.waiting_for_debugger {
+            // Nobody will resume it, and the page must not wait for ever.
+            self.resume_child(tab, &child);
+        }
+    }
+
+    fn on_child_detached(&mut self, tab: TabId, child: &ChildId) {
+        let of_child = self.pending.take_where(|entry| entry.tab == Some(tab) && entry.child.as_ref() == Some(child));
+        for entry in of_child {
+            self.on_call_failed(entry, &CdpError::SessionNotFound);
+        }
+        let Some(known) = self.tabs.get(tab) else { return };
+        let below: Vec<ChildId> =
+            known.children.iter().filter(|(_, other)| other.below.as_ref() == Some(child)).map(|(id, _)| id.clone()).collect();
+        for grandchild in below {
+            self.on_child_detached(tab, &grandchild);
+        }
+        let views: Vec<SessionId> = self.sessions.viewing(&Subject::Child(tab, child.clone())).map(|(id, _)| id).collect();
+        for session in views {
+            self.end_session(session);
+        }
+        if let Some(known) = self.tabs.get_mut(tab) {
+            known.children.remove(child);
+        }
+    }
+}
