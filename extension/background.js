@@ -12,6 +12,7 @@ import { checkAddress, readSettings, saveAddress, saveEnabled } from './settings
 import { watchTabs } from './tabs.js';
 
 const RECONNECT_ALARM = 'reconnect';
+const GIVE_BACK_AFTER_MS = 10_000;
 
 /** @type {Set<chrome.runtime.Port>} Popups that are open. */
 const popups = new Set();
@@ -19,7 +20,7 @@ const popups = new Set();
 /** What the button shows, so that it is set only when it changes. */
 let shownFace = '';
 
-const link = new RelayLink({ open: () => link.send(hello), call: answer, change: refresh });
+const link = new RelayLink({ open: () => link.send(hello), call: answer, change: onLinkChanged });
 const adopted = attachments.adopt();
 
 /** Ready before there is a connection, because nothing else may come first on it. */
@@ -44,6 +45,23 @@ async function browserProduct() {
   return `${product}/${chromium?.version ?? reduced}`;
 }
 
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let givingBack;
+
+/** Without a relay nobody uses the tabs: after a moment, in which it may come back, the person has them again. */
+function onLinkChanged() {
+  refresh();
+  if (link.state === 'connected') {
+    clearTimeout(givingBack);
+    givingBack = undefined;
+  } else {
+    givingBack ??= setTimeout(async () => {
+      await Promise.all(attachments.attachedTabs().map(attachments.detach));
+      refresh();
+    }, GIVE_BACK_AFTER_MS);
+  }
+}
+
 /** @param {protocol.Call} call */
 function answer({ id, method, params }) {
   if (method === 'ping') {
@@ -54,7 +72,7 @@ function answer({ id, method, params }) {
     return;
   }
   const replied = runCommand(method, params).then(
-    (result) => link.send(protocol.reply(id, result)),
+    (result) => link.send(protocol.reply(id, result)) || link.send(protocol.errorReply(id, 'The answer is too large: more than 255 MiB')),
     (error) => link.send(protocol.errorReply(id, error)),
   );
   if (method !== 'cdpCommand') {

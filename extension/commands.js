@@ -11,9 +11,13 @@ const handlers = {
   listTabs: async () => ({ tabs: await listTabs() }),
 
   attachTab: async ({ tabId }) => {
-    const { url } = await chrome.tabs.get(tabId);
+    const { url, discarded } = await chrome.tabs.get(tabId);
     if (isRestricted(url)) {
       throw new Error(`Cannot attach to this target: ${url} is a page that Chrome keeps from extensions`);
+    }
+    if (discarded) {
+      // There is no page in it to debug. The person's click on it would load it; so does a client's first use.
+      await chrome.tabs.reload(tabId);
     }
     await attach(tabId);
   },

@@ -7,8 +7,13 @@
 
 import { joinFrame, parseFrame } from './protocol.js';
 
+/** What the relay takes at most, less a little for the frame around it. A larger message would cost the connection. */
+const MAX_BYTES = 255 * 2 ** 20;
 const FIRST_RETRY_MS = 250;
 const LAST_RETRY_MS = 10_000;
+
+/** @param {string} message A letter takes three bytes at most, so few have to be counted. */
+const isTooLarge = (message) => message.length * 3 > MAX_BYTES && (message.length > MAX_BYTES || new TextEncoder().encode(message).length > MAX_BYTES);
 
 /** @typedef {'stopped' | 'offline' | 'connecting' | 'connected'} LinkState */
 
@@ -62,14 +67,15 @@ export class RelayLink {
     this.#set('stopped');
   }
 
-  /** @param {string} message */
+  /** @param {string} message @returns {boolean} Whether the message is of a size that can be sent. */
   send(message) {
-    if (this.state !== 'connected') {
-      return;
+    if (isTooLarge(message)) {
+      return false;
     }
-    if (this.#waiting.push(message) === 1) {
+    if (this.state === 'connected' && this.#waiting.push(message) === 1) {
       queueMicrotask(() => this.#flush());
     }
+    return true;
   }
 
   #flush() {

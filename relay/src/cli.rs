@@ -101,7 +101,7 @@ pub struct InstallOptions {
     #[arg(long, value_name = "DIR")]
     pub to: Option<PathBuf>,
     /// The port of the relay that the extension shall connect to.
-    #[arg(long, default_value_t = DEFAULT_PORT)]
+    #[arg(long, default_value_t = DEFAULT_PORT, value_parser = clap::value_parser!(u16).range(1..))]
     pub port: u16,
 }
 

@@ -31,6 +31,9 @@ impl Home {
         if meta.uid() != rustix::process::geteuid().as_raw() {
             bail!("{} belongs to another user; set TABWIRE_HOME to a folder of your own", path.display());
         }
+        if meta.permissions().mode() & 0o022 != 0 {
+            bail!("others can write to {}; set TABWIRE_HOME to a folder of your own", path.display());
+        }
         if meta.permissions().mode() & 0o077 != 0 {
             fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).with_context(|| format!("cannot close {}", path.display()))?;
             tracing::warn!("{} could be entered by others; it is closed now", path.display());
@@ -56,6 +59,11 @@ impl Home {
 
     pub fn write_cdp_url(&self, url: &str) -> anyhow::Result<()> {
         self.write_private("cdp-url", url)
+    }
+
+    /// One that a relay left which was killed.
+    pub fn remove_cdp_url(&self) {
+        let _ = fs::remove_file(self.cdp_url_file());
     }
 
     pub fn write_state(&self, state: &State) -> anyhow::Result<()> {

@@ -24,6 +24,8 @@ pub enum ToHub {
     ExtensionOpened(u64),
     ExtensionText(u64, Utf8Bytes),
     ExtensionClosed(u64),
+    /// The relay stops; the browser gets its tabs back before the links are closed.
+    Stop(oneshot::Sender<()>),
     /// What `/json/*` has to tell.
     Describe(oneshot::Sender<Description>),
 }
@@ -88,6 +90,10 @@ impl Hub {
                 self.feed(Input::ExtensionClosed);
             }
             ToHub::ExtensionText(..) | ToHub::ExtensionClosed(_) => {}
+            ToHub::Stop(done) => {
+                self.feed(Input::Stopping);
+                let _ = done.send(());
+            }
             ToHub::Describe(answer) => {
                 let browser = self.core.browser().cloned();
                 let pages = if browser.is_some() { self.core.pages() } else { Vec::new() };

@@ -49,7 +49,7 @@ async fn run(command: cli::Command) -> anyhow::Result<ExitCode> {
         cli::Command::Up(options) => up::run(&options).await,
         cli::Command::InstallExtension(options) => bundle::run(&options),
         cli::Command::Status(options) => status::run(&options).await,
-        cli::Command::CdpUrl => status::print_cdp_url(),
+        cli::Command::CdpUrl => status::print_cdp_url().await,
         cli::Command::Browsers(options) => browser::run(&options),
     }
 }

@@ -28,7 +28,9 @@ fn owner(table: &str, local: SocketAddr, remote: Option<SocketAddr>) -> Option<u
 #[cfg(target_os = "linux")]
 fn row(table: &str, local: SocketAddr, remote: Option<SocketAddr>) -> Option<Vec<&str>> {
     let (local, remote) = (kernel_address(local)?, remote.map(kernel_address));
-    table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>()).find(|fields| {
+    // Only listening and established sockets still have their owner there: of one that is closed already, root is named.
+    let has_owner = |fields: &Vec<&str>| matches!(fields.get(3), Some(&"01" | &"0A"));
+    table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>()).filter(has_owner).find(|fields| {
         let remote_fits = remote.as_ref().is_none_or(|remote| fields.get(2).copied() == remote.as_deref());
         fields.get(1).copied() == Some(local.as_str()) && remote_fits
     })
@@ -79,6 +81,13 @@ mod tests {
     const TABLE: &str = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
    0: 0100007F:4B16 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 41 1 0000000000000000 100 0 0 10 0
    1: 0100007F:D431 0100007F:4B16 01 00000000:00000000 00:00000000 00000000  1001        0 42 1 0000000000000000 20 4 30 10 -1";
+
+    #[test]
+    fn a_socket_that_is_closed_already_has_no_owner() {
+        let closed = TABLE.replace("0100007F:4B16 01", "0100007F:4B16 04");
+        let (from, to) = (SocketAddr::from(([127, 0, 0, 1], 0xD431)), SocketAddr::from(([127, 0, 0, 1], 0x4B16)));
+        assert_eq!(owner(&closed, from, Some(to)), None);
+    }
 
     #[test]
     fn the_owner_is_found_by_both_ends_of_the_connection() {

@@ -1,5 +1,6 @@
 //! `tabwire serve`: the relay from its files to its last words.
 
+use std::io::Write as _;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,6 +12,7 @@ use tokio::task::JoinHandle;
 use crate::cli::ServeOptions;
 use crate::config::Config;
 use crate::home::{Home, State};
+use crate::hub::ToHub;
 use crate::server::{self, App};
 use crate::token::Token;
 use crate::{bundle, peer};
@@ -28,12 +30,17 @@ pub struct Relay {
 pub async fn run(options: &ServeOptions) -> anyhow::Result<ExitCode> {
     let mut stop = StopSignals::new()?;
     let mut relay = Relay::start(options).await?;
-    println!("Tabwire relay on 127.0.0.1:{}, {}.", relay.port(), relay.app.config.client_mode.name());
-    match &relay.cdp_url_file {
-        Some(file) => println!("CDP URL: in {} (whoever reads it drives your browser).", file.display()),
-        None => println!("CDP URL: not written to a file, as asked."),
-    }
-    println!("Extension: waiting for {}. Ctrl-C stops.", bundle::EXTENSION_ID);
+    let url = match &relay.cdp_url_file {
+        Some(file) => format!("in {} (whoever reads it drives your browser)", file.display()),
+        None => "not written to a file, as asked".to_owned(),
+    };
+    let (port, mode) = (relay.port(), relay.app.config.client_mode.name());
+    // Nobody may be reading; the relay runs all the same.
+    let _ = writeln!(
+        std::io::stdout(),
+        "Tabwire relay on 127.0.0.1:{port}, {mode}.\nCDP URL: {url}.\nExtension: waiting for {}. Ctrl-C stops.",
+        bundle::EXTENSION_ID
+    );
     let outcome = tokio::select! {
         () = stop.recv() => Ok(ExitCode::SUCCESS),
         error = relay.failed() => Err(error),
@@ -52,6 +59,7 @@ impl Relay {
         let state = State { port, pid: std::process::id() };
         home.write_state(&state)?;
         let cdp_url_file = if options.no_cdp_url_file {
+            home.remove_cdp_url();
             None
         } else {
             home.write_cdp_url(&app.cdp_url())?;
@@ -80,6 +88,10 @@ impl Relay {
         tracing::info!("stopping");
         self.accepting.abort();
         self.home.clear(&self.state);
+        let (done, stopped) = tokio::sync::oneshot::channel();
+        if self.app.hub.send(ToHub::Stop(done)).await.is_ok() {
+            let _ = stopped.await;
+        }
         self.app.registry.close_all("the relay is stopping");
         let all_gone = async {
             while self.app.registry.client_count() > 0 || self.app.registry.extension_link().is_some() {

@@ -25,6 +25,8 @@ use crate::{client_link, discovery, extension_link, peer};
 
 /// How long a connection may take to send the head of a request.
 const REQUEST_HEAD_WITHIN: Duration = Duration::from_secs(5);
+/// How long a connection may speak plain HTTP: one that never reads its answers must not keep a place for ever.
+const HTTP_CONNECTION_WITHIN: Duration = Duration::from_secs(15);
 const MAX_REQUEST_HEAD: usize = 64 << 10;
 const MAX_CONNECTIONS: usize = 512;
 
@@ -122,7 +124,10 @@ async fn serve_connection(stream: TcpStream, from: SocketAddr, routes: Router) {
         .max_buf_size(MAX_REQUEST_HEAD)
         .serve_connection(TokioIo::new(stream), TowerToHyperService::new(routes))
         .with_upgrades();
-    if let Err(error) = connection.await {
-        tracing::debug!(%error, "connection ended");
+    // A WebSocket leaves this future when it is opened; what stays is plain HTTP, which nobody needs for longer.
+    match tokio::time::timeout(HTTP_CONNECTION_WITHIN, connection).await {
+        Ok(Err(error)) => tracing::debug!(%error, "connection ended"),
+        Ok(Ok(())) => {}
+        Err(_) => tracing::debug!("connection ended: it was open for too long"),
     }
 }

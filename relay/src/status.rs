@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::cli::StatusOptions;
 use crate::discovery::RelayStatus;
-use crate::home::Home;
+use crate::home::{Home, State};
 use crate::registry::SlotReport;
 use crate::server;
 
@@ -47,9 +47,34 @@ fn report_none(options: &StatusOptions, text: &str) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Prints the URL with the token: the one place that does, because it was asked for.
-pub fn print_cdp_url() -> anyhow::Result<ExitCode> {
+/// A second browser in one home would take the first one's profile, extension and files.
+pub async fn ensure_none_runs() -> anyhow::Result<()> {
+    if let Some(state) = Home::open()?.read_state()
+        && is_answered(&state).await
+    {
+        bail!(
+            "a relay runs in this home already (process {}, port {}); stop it, or set TABWIRE_HOME to another folder",
+            state.pid,
+            state.port
+        );
+    }
+    Ok(())
+}
+
+async fn is_answered(state: &State) -> bool {
+    let asked = tokio::time::timeout(Duration::from_secs(2), ask::<RelayStatus>(state.port, "/")).await;
+    matches!(asked, Ok(Ok(_)))
+}
+
+/// Prints the URL with the token: the one place that does, because it was asked for. Not when nobody answers there: the
+/// token would be handed to whoever takes the port next.
+pub async fn print_cdp_url() -> anyhow::Result<ExitCode> {
     let home = Home::open()?;
+    if let Some(state) = home.read_state()
+        && !is_answered(&state).await
+    {
+        bail!("the relay that wrote {} is gone; start one with `tabwire serve` or `tabwire up`", home.cdp_url_file().display());
+    }
     match std::fs::read_to_string(home.cdp_url_file()) {
         Ok(url) => println!("{}", url.trim()),
         Err(_) => bail!(

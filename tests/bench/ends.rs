@@ -263,7 +263,8 @@ impl Client {
             id: i64,
         }
         let world = r#"{"source":"","worldName":"__playwright_utility_world_page@0123456789abcdef"}"#;
-        let isolated = json!({ "frameId": target, "grantUniveralAccess": true, "worldName": "__playwright_utility_world_page@0123456789abcdef" });
+        let isolated =
+            json!({ "frameId": target, "grantUniveralAccess": true, "worldName": "__playwright_utility_world_page@0123456789abcdef" });
         let isolated = isolated.to_string();
         let commands = [
             ("Page.enable", "{}"),
@@ -299,7 +300,8 @@ impl Client {
     /// One evaluation, from sending it to its answer.
     pub async fn round_trip(&mut self) -> anyhow::Result<Duration> {
         let started = Instant::now();
-        let params = format!(r#"{{"expression":"document.querySelectorAll('a').length * 6","contextId":{},"returnByValue":true}}"#, self.context);
+        let params =
+            format!(r#"{{"expression":"document.querySelectorAll('a').length * 6","contextId":{},"returnByValue":true}}"#, self.context);
         self.call("Runtime.evaluate", &params).await?;
         Ok(started.elapsed())
     }

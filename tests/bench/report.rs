@@ -32,7 +32,9 @@ impl Row {
     }
 
     fn cells(&self) -> [String; 6] {
-        let target = self.target.map_or(String::new(), |target| if self.pipe.is_some() { format!("<= {target:.1}x") } else { format!("<= {target:.1}") });
+        let target = self
+            .target
+            .map_or(String::new(), |target| if self.pipe.is_some() { format!("<= {target:.1}x") } else { format!("<= {target:.1}") });
         let met = self.met.map_or("", |met| if met { "met" } else { "MISSED" });
         [
             format!("{} ({})", self.what, self.unit),

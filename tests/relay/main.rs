@@ -22,6 +22,17 @@ async fn attach(client: &mut Client, tab: i64) -> String {
     attached["sessionId"].as_str().unwrap().to_owned()
 }
 
+/// The session of a tab's page as a library gets it: by auto-attaching to all.
+async fn auto_attach(client: &mut Client, tab: i64) -> String {
+    client.ok("Target.setAutoAttach", json!({ "autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true })).await;
+    loop {
+        let attached = client.event("Target.attachedToTarget").await;
+        if attached["params"]["targetInfo"]["targetId"] == target_of(tab) {
+            return attached["params"]["sessionId"].as_str().unwrap().to_owned();
+        }
+    }
+}
+
 /// What a command that reaches the scripted browser is answered with.
 fn echo(method: &str, params: &Value) -> Value {
     json!({ "echo": method, "params": params })

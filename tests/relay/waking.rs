@@ -26,7 +26,7 @@ async fn what_a_library_says_as_it_connects_is_answered_without_the_browser() {
     let relay = Relay::start(&[]).await;
     let extension = ScriptedExtension::connect(&relay, &[tab(1), tab(2)]).await;
     let mut client = Client::connect(&relay).await;
-    let session = crate::attach(&mut client, 1).await;
+    let session = crate::auto_attach(&mut client, 1).await;
     for (method, params) in init_commands() {
         client.ok_in(&session, method, params).await;
     }

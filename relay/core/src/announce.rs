@@ -185,7 +185,7 @@ impl Core {
             let Some(filter) = self.sessions.get(session).and_then(|view| view.discovers.clone()) else { continue };
             for (kind, target) in [("page", &gone.page), ("tab", &gone.above)] {
                 if filter.wants(kind) {
-                    self.send_event(session, "Target.targetDestroyed", &format!(r#"{{"targetId":"{target}"}}"#));
+                    self.send_event(session, "Target.targetDestroyed", &serde_json::json!({ "targetId": target }).to_string());
                 }
             }
         }

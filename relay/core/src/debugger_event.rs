@@ -72,6 +72,13 @@ impl Core {
             Attachment::Live => {}
             // Events of a debugger that was just given up.
             Attachment::Dormant => return,
+            // A dialog stops the page, and waking with it, until a client answers.
+            Attachment::Waking(_)
+                if child.is_none() && matches!(method, "Page.javascriptDialogOpening" | "Page.javascriptDialogClosed") =>
+            {
+                self.deliver(&Subject::Page(tab), method, params);
+                return;
+            }
             Attachment::Waking(wake) => {
                 wake.held.push(HeldEvent { method: method.to_owned(), params: params.to_owned(), child: child.cloned() });
                 return;

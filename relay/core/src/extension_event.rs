@@ -14,6 +14,7 @@ impl Core {
     // ---- the link ----
 
     pub(crate) fn on_extension_opened(&mut self) {
+        self.tabs_gone_at = None;
         self.extension = Extension::Greeting { hello: None, until: self.now + self.config.greet_within };
         self.next_ping = Some(self.now + self.config.ping_every);
         self.pong_due = None;
@@ -25,6 +26,7 @@ impl Core {
             return;
         }
         self.extension = Extension::Absent;
+        self.tabs_gone_at = Some(self.now + self.config.absent_within);
         self.next_ping = None;
         self.pong_due = None;
         for entry in self.pending.take_all() {

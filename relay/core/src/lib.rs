@@ -52,6 +52,8 @@ pub enum Input<'a> {
     ExtensionClosed,
     /// The moment that `poll_timeout` named has come.
     TimeoutReached,
+    /// The relay is about to end: the browser gets its tabs back.
+    Stopping,
 }
 
 /// What is to be done outside, in this order.
@@ -77,6 +79,8 @@ pub struct Config {
     pub pong_within: Duration,
     /// How long the extension may take to say hello and list its tabs.
     pub greet_within: Duration,
+    /// How long a browser may be away, as while its extension's worker is started again, before its tabs count as gone.
+    pub absent_within: Duration,
     /// How long Chrome may take to attach its debugger, or to create or close a tab.
     pub tab_call_within: Duration,
 }
@@ -89,6 +93,7 @@ impl Config {
             // A worker that writes a very large message says nothing else meanwhile.
             pong_within: Duration::from_secs(10),
             greet_within: Duration::from_secs(5),
+            absent_within: Duration::from_secs(40),
             tab_call_within: Duration::from_secs(10),
         }
     }
@@ -119,6 +124,8 @@ pub struct Core {
     extension: Extension,
     next_ping: Option<Now>,
     pong_due: Option<Now>,
+    /// When the tabs of a browser that went away count as gone.
+    tabs_gone_at: Option<Now>,
     clients: Clients,
     sessions: Sessions,
     tabs: Tabs,
@@ -147,6 +154,7 @@ impl Core {
             extension: Extension::Absent,
             next_ping: None,
             pong_due: None,
+            tabs_gone_at: None,
             clients: Clients::default(),
             sessions: Sessions::default(),
             tabs: Tabs::default(),
@@ -165,6 +173,7 @@ impl Core {
             Input::ExtensionText(text) => self.on_extension_text(text),
             Input::ExtensionClosed => self.on_extension_closed(),
             Input::TimeoutReached => {}
+            Input::Stopping => self.detach_all(),
         }
         self.on_time();
     }
@@ -179,7 +188,7 @@ impl Core {
             Extension::Greeting { until, .. } => Some(until),
             Extension::Absent | Extension::Ready { .. } => None,
         };
-        [self.pending.next_deadline(), self.next_ping, self.pong_due, greeting].into_iter().flatten().min()
+        [self.pending.next_deadline(), self.next_ping, self.pong_due, self.tabs_gone_at, greeting].into_iter().flatten().min()
     }
 
     /// The browser's hello, once its tabs are known too.
@@ -279,6 +288,12 @@ impl Core {
             && until <= now
         {
             self.give_up_extension("the extension did not say hello and list its tabs in time");
+        }
+        if self.tabs_gone_at.is_some_and(|due| due <= now) {
+            self.tabs_gone_at = None;
+            for tab in self.tabs.ids() {
+                self.on_tab_gone(tab);
+            }
         }
         if self.pong_due.is_some_and(|due| due <= now) {
             self.give_up_extension("the extension did not answer a ping in time");

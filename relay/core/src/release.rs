@@ -77,6 +77,16 @@ impl Core {
         self.call(&Call::CdpCommand { tab, method, params: "{}", child: Some(child) }, Continuation::Nothing);
     }
 
+    /// Takes the debugger off every tab, whoever uses it.
+    pub(crate) fn detach_all(&mut self) {
+        for tab in self.tabs.ids() {
+            if let Some(known) = self.tabs.get_mut(tab).filter(|tab| !tab.is_dormant()) {
+                known.fall_dormant();
+                self.call(&Call::DetachTab { tab }, Continuation::Nothing);
+            }
+        }
+    }
+
     /// Takes the debugger off a tab that no session sees any more, so that the browser's notice of it goes away.
     pub(crate) fn detach_if_unused(&mut self, tab: TabId) {
         let is_seen = self.sessions.at(Some(tab)).any(|(_, view)| !matches!(view.subject, Subject::Tab(_)));

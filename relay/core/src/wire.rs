@@ -82,9 +82,22 @@ pub struct Incoming<'a> {
     pub error: Option<&'a RawValue>,
 }
 
-/// A frame is one message, or an array of several that were waiting together.
+/// A frame is one message, or an array of several that were waiting together. What is not JSON is an error; JSON that is no
+/// message is passed over, and the others in its frame are not.
 pub fn parse_frame(text: &str) -> Result<Vec<Incoming<'_>>, serde_json::Error> {
-    if text.trim_start().starts_with('[') { serde_json::from_str(text) } else { serde_json::from_str(text).map(|message| vec![message]) }
+    if !text.trim_start().starts_with('[') {
+        return match serde_json::from_str(text) {
+            Ok(message) => Ok(vec![message]),
+            Err(error) if error.is_data() => Ok(Vec::new()),
+            Err(error) => Err(error),
+        };
+    }
+    // In one pass where all is well, which it always is with our own extension.
+    if let Ok(messages) = serde_json::from_str(text) {
+        return Ok(messages);
+    }
+    let elements: Vec<&RawValue> = serde_json::from_str(text)?;
+    Ok(elements.into_iter().filter_map(|element| serde_json::from_str(element.get()).ok()).collect())
 }
 
 /// The extension's first message: who it is and which browser it lives in.

@@ -34,7 +34,8 @@ pub struct Running {
 impl Launch<'_> {
     pub async fn start(&self) -> anyhow::Result<Running> {
         let by_pipe = match self.load_by {
-            LoadBy::Auto => matches!(self.browser.name, "chrome" | "edge"),
+            // The flag takes a list with commas, so a path with one is not a path there.
+            LoadBy::Auto => matches!(self.browser.name, "chrome" | "edge") || self.extension.to_string_lossy().contains(','),
             LoadBy::Flag => false,
             LoadBy::Pipe => true,
         };

@@ -38,7 +38,9 @@ impl Core {
     pub(crate) fn through_tab(&mut self, session: SessionId, tab: TabId, request: Request<'_>) -> Result<Handled, CdpError> {
         let known = self.tabs.get(tab).ok_or(CdpError::TabClosed)?;
         let client = self.sessions.get(session).map(|view| view.client).ok_or(CdpError::SessionNotFound)?;
-        if known.is_live() {
+        // The answer to a dialog cannot wait for the tab that waits for it.
+        let is_answer = request.method == "Page.handleJavaScriptDialog" && !known.is_dormant();
+        if known.is_live() || is_answer {
             return Ok(self.forward(session, tab, None, &request));
         }
         if known.is_dormant() {

@@ -407,3 +407,17 @@ fn an_answer_that_comes_too_late_is_set_right() {
     script.reply(&attach, json!({}));
     script.next_call("detachTab");
 }
+
+#[test]
+fn a_dialog_is_told_and_answered_though_its_tab_is_only_waking() {
+    let mut script = Script::with_tabs(1);
+    let (client, session, _) = initialized(&mut script);
+    script.request(client, Some(&session), "Runtime.evaluate", json!({}));
+    let attach = script.next_call("attachTab");
+    script.reply(&attach, json!({}));
+    script.calls();
+    script.cdp_event(1, "Page.javascriptDialogOpening", json!({ "message": "hello" }));
+    assert_eq!(script.heard(client)[0]["method"], "Page.javascriptDialogOpening");
+    script.request(client, Some(&session), "Page.handleJavaScriptDialog", json!({ "accept": true }));
+    script.next_command("Page.handleJavaScriptDialog");
+}

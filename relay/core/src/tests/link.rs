@@ -127,9 +127,21 @@ fn a_frame_that_cannot_be_read_may_have_held_a_reply_so_everyone_is_answered() {
     let (client, sessions) = script.attached_client();
     script.make_live(client, &sessions[0], 1);
     let id = script.request(client, Some(&sessions[0]), "Page.navigate", json!({}));
-    script.input(Input::ExtensionText(r#"[{"id":7,"result":{}},5]"#));
+    script.input(Input::ExtensionText(r#"[5,{"id":7,"res"#));
     assert_eq!(script.heard(client)[0]["id"], id);
     assert!(script.closed_extension.is_some());
+}
+
+#[test]
+fn a_reply_beside_nonsense_still_reaches_its_client() {
+    let mut script = Script::with_tabs(1);
+    let (client, sessions) = script.attached_client();
+    script.make_live(client, &sessions[0], 1);
+    let id = script.request(client, Some(&sessions[0]), "Page.navigate", json!({}));
+    let call = script.next_command("Page.navigate");
+    script.input(Input::ExtensionText(&format!(r#"[5,null,{{"id":{},"result":{{}}}}]"#, call["id"])));
+    assert_eq!(script.heard(client)[0]["id"], id);
+    assert_eq!(script.closed_extension, None);
 }
 
 #[test]
@@ -144,4 +156,25 @@ fn a_navigation_while_the_extension_was_away_is_told_when_it_is_back() {
     let heard = script.heard(client);
     let navigated = heard.iter().find(|m| m["method"] == "Page.frameNavigated").expect("told");
     assert_eq!(navigated["params"]["frame"]["url"], "https://site/elsewhere");
+}
+
+#[test]
+fn the_tabs_of_a_browser_that_stays_away_are_gone() {
+    let mut script = Script::with_tabs(1);
+    let (client, _) = script.attached_client();
+    script.input(Input::ExtensionClosed);
+    script.advance(39 * SECOND);
+    assert!(script.heard(client).is_empty());
+    script.advance(SECOND);
+    assert_eq!(script.heard(client)[0]["method"], "Target.detachedFromTarget");
+}
+
+#[test]
+fn a_relay_that_stops_gives_every_tab_back() {
+    let mut script = Script::with_tabs(2);
+    let (client, sessions) = script.attached_client();
+    script.make_live(client, &sessions[1], 2);
+    script.input(Input::Stopping);
+    assert_eq!(script.next_call("detachTab")["params"]["tabId"], 2);
+    assert!(script.calls().is_empty());
 }
