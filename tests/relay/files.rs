@@ -116,12 +116,20 @@ async fn a_token_file_with_other_content_is_refused_and_left_alone() {
 
 #[tokio::test]
 async fn a_home_that_others_can_enter_is_closed_with_a_warning() {
-    for open in [0o755, 0o777, 0o710] {
+    for open in [0o755, 0o710] {
         let (folder, home) = prepared_home(open);
         let relay = start_in(&folder).await.unwrap();
         assert_eq!(mode(&home), 0o700);
         assert!(relay.stderr().contains("could be entered by others"), "{}", relay.stderr());
     }
+}
+
+#[tokio::test]
+async fn a_home_that_others_can_write_to_is_refused_and_left_as_it_is() {
+    let (folder, home) = prepared_home(0o777);
+    let ended = refused_in(&folder).await;
+    assert!(ended.stderr.contains("others can write"), "{ended:?}");
+    assert_eq!(mode(&home), 0o777);
 }
 
 #[tokio::test]

@@ -115,7 +115,8 @@ async fn an_extension_that_does_not_read_is_ended_and_every_command_is_answered(
     }
     until("the relay gives it up", async || relay.stderr().contains("does not read").then_some(())).await;
     let _next = ScriptedExtension::connect(&relay, &[tab(1)]).await;
-    client.reply_to(ids.remove(0)).await.unwrap();
+    // It may have been answered before the link fell silent, or not: either way once.
+    let _ = client.reply_to(ids.remove(0)).await;
     for id in ids {
         let error = client.reply_to(id).await.unwrap_err();
         assert!(crate::message_of(&error).contains("outcome is unknown"), "{error}");
