@@ -1,9 +1,10 @@
 /**
  * Frames for tabs that nobody looks at. Of a background tab whose last three frames nobody saw, Chrome draws one a second,
  * and what waits for frames waits for that: a click, before which Playwright waits for two, takes two seconds. While a
- * screencast runs, frames are drawn. So when a command is not answered soon, one is run until it is, and a moment longer.
+ * screencast runs, frames are drawn. So when a command is not answered soon, one is run until it is, and a moment longer. A
+ * screenshot of such a tab would wait for ever, so for it one is run at once.
  *
- * Chrome has one screencast a tab, and the relay may run it: for a client, or around a screenshot.
+ * Chrome has one screencast a tab, and a client may run it: then frames come anyway.
  */
 
 const SOON_MS = 25;
@@ -17,7 +18,7 @@ const MAY_WAIT = /^(Input\.|Runtime\.(awaitPromise|callFunctionOn|evaluate)$)/;
 
 /**
  * @typedef {object} Frames
- * @property {'nobody' | 'us' | 'relay'} runner Who runs the tab's screencast.
+ * @property {'nobody' | 'us' | 'client'} runner Who runs the tab's screencast.
  * @property {number} late How many commands are not answered yet though they should be.
  * @property {ReturnType<typeof setTimeout>} [linger] Ends our screencast.
  */
@@ -33,11 +34,13 @@ const tabs = new Map();
  */
 export function keepFramesComing(tabId, method, answer) {
   if (method === 'Page.startScreencast') {
-    framesOf(tabId).runner = 'relay';
+    framesOf(tabId).runner = 'client';
   } else if (method === 'Page.stopScreencast') {
     onStopped(tabId, framesOf(tabId));
+  } else if (method === 'Page.captureScreenshot') {
+    watch(tabId, answer, 0);
   } else if (MAY_WAIT.test(method)) {
-    watch(tabId, answer);
+    watch(tabId, answer, SOON_MS);
   }
 }
 
@@ -54,17 +57,18 @@ function framesOf(tabId) {
   return frames;
 }
 
-/** @param {number} tabId @param {Promise<unknown>} answer */
-function watch(tabId, answer) {
+/** @param {number} tabId @param {Promise<unknown>} answer @param {number} patienceMs */
+function watch(tabId, answer, patienceMs) {
   /** @type {Frames | undefined} */
   let frames;
-  const soon = setTimeout(() => {
+  const onLate = () => {
     frames = framesOf(tabId);
     frames.late += 1;
     start(tabId, frames);
-  }, SOON_MS);
+  };
+  const soon = patienceMs > 0 ? setTimeout(onLate, patienceMs) : onLate();
   const onAnswer = () => {
-    clearTimeout(soon);
+    clearTimeout(soon ?? undefined);
     if (frames) {
       frames.late -= 1;
       endLater(tabId, frames);
@@ -93,7 +97,7 @@ function endLater(tabId, frames) {
   }, LINGER_MS);
 }
 
-/** The relay ended the tab's screencast, whoever began it. @param {number} tabId @param {Frames} frames */
+/** A client ended the tab's screencast, whoever began it. @param {number} tabId @param {Frames} frames */
 function onStopped(tabId, frames) {
   frames.runner = 'nobody';
   if (frames.late > 0) {

@@ -62,7 +62,6 @@ impl Core {
                 return Ok(Handled::Later);
             }
             "Page.removeScriptToEvaluateOnNewDocument" => return self.remove_script(session, tab, request),
-            "Page.captureScreenshot" => return Ok(self.capture(session, tab, request)),
             "Page.startScreencast" | "Page.stopScreencast" => {
                 let starts = request.method == "Page.startScreencast";
                 if let Some(handled) = self.switch_screencast(session, tab, starts) {
@@ -115,7 +114,7 @@ impl Core {
         Handled::Later
     }
 
-    pub(crate) fn forward_noting(&mut self, session: SessionId, tab: TabId, child: Option<&ChildId>, request: &Request<'_>, note: Note) {
+    fn forward_noting(&mut self, session: SessionId, tab: TabId, child: Option<&ChildId>, request: &Request<'_>, note: Note) {
         let Some(view) = self.sessions.get(session) else { return };
         let continuation = Continuation::Reply { client: view.client, session, request: request.id, note };
         let params = match self.tabs.get(tab) {
@@ -215,7 +214,6 @@ impl Core {
         let tab = self.sessions.get(session).and_then(|view| view.subject.tab());
         match note {
             Note::None => {}
-            Note::Captured { tab } => self.on_captured(tab),
             Note::TranslateResult => {
                 if let Some(tab) = tab.and_then(|tab| self.tabs.get(tab)).filter(|tab| tab.contexts.translates()) {
                     let result = translate::result_to_announced(&tab.contexts, result).into_owned();

@@ -32,10 +32,6 @@ pub enum Note {
     None,
     /// The result carries execution context ids.
     TranslateResult,
-    /// A screenshot is done, whether it succeeded or not.
-    Captured {
-        tab: TabId,
-    },
     /// The result names a script; keep it with the journal.
     Script {
         params: String,

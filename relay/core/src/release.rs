@@ -2,7 +2,7 @@
 //! debugger itself when it was the last to use the tab.
 
 use crate::ids::{ChildId, ClientId, TabId};
-use crate::pending::{Continuation, Note};
+use crate::pending::Continuation;
 use crate::sessions::{Session, Subject};
 use crate::targets::Attachment;
 use crate::wire::Call;
@@ -22,13 +22,7 @@ impl Core {
 
     /// Nobody waits any more for what this client asked; and a tab whose last user it was needs no debugger.
     pub(crate) fn release_client(&mut self, client: ClientId) {
-        let of_client =
-            self.pending.take_where(|entry| matches!(&entry.continuation, Continuation::Reply { client: of, .. } if *of == client));
-        for entry in of_client {
-            if let Continuation::Reply { note: Note::Captured { tab }, .. } = entry.continuation {
-                self.on_captured(tab);
-            }
-        }
+        self.pending.take_where(|entry| matches!(&entry.continuation, Continuation::Reply { client: of, .. } if *of == client));
         for tab in self.tabs.ids() {
             self.detach_if_unused(tab);
         }
@@ -110,7 +104,6 @@ impl crate::targets::Tab {
         self.attachment = Attachment::Dormant;
         self.contexts.clear();
         self.children.clear();
-        self.captures = 0;
         std::mem::take(&mut self.frames)
     }
 }

@@ -29,8 +29,6 @@ pub struct Tab {
     /// Child frames that clients were told of, parents first. They enter with `Page.frameAttached` and leave with
     /// `Page.frameDetached`.
     pub frames: Vec<String>,
-    /// Screenshots under way, for which the relay keeps frames coming.
-    pub captures: usize,
     /// Child sessions that Chrome opened below the tab, with the `targetInfo` it gave.
     pub children: BTreeMap<ChildId, Child>,
 }
@@ -112,7 +110,6 @@ impl Tab {
             loader,
             lifecycle: BTreeSet::new(),
             frames: Vec::new(),
-            captures: 0,
             children: BTreeMap::new(),
         }
     }
