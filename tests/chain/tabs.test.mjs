@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { attachedUrls, inExtension, openTabs, useChain } from '../harness/chain.mjs';
+import { asPerson, attachedUrls, inExtension, openTabs, useChain } from '../harness/chain.mjs';
 import { until } from '../harness/processes.mjs';
 
 const page = (name) => `<title>${name}</title><button onclick="this.textContent = 'clicked'">press</button>`;
@@ -69,6 +69,79 @@ test('what the person opens, navigates and closes reaches the client', () =>
     }, shared.site.url('/three?new'));
     await closed;
   }));
+
+/** Lets the person do something in their own page, over Chromium's own port. */
+const inPersonsPage = (url, act) =>
+  asPerson(shared.chain, async (browser, context) => {
+    const page = context.pages().find((known) => known.url() === url);
+    await page.evaluate(act);
+  });
+
+test('places and states of one document, reloads and titles reach the client of a dormant tab', async () => {
+  const url = shared.site.url('/one?steps');
+  await openTabs(shared.chain, [url]);
+  await shared.withPlaywright(async ({ context }) => {
+    const page = context.pages().find((known) => known.url() === url);
+    const loads = [];
+    page.on('load', () => loads.push(page.url()));
+    await inPersonsPage(url, () => history.pushState({}, '', '?state'));
+    await page.waitForURL('**/one?state');
+    await inPersonsPage(shared.site.url('/one?state'), () => (location.hash = 'place'));
+    await page.waitForURL('**/one?state#place');
+    assert.deepEqual(loads, [], 'the same document');
+    const loaded = page.waitForEvent('load');
+    await inExtension(shared.chain, async (pattern) => {
+      const [tab] = await chrome.tabs.query({ url: pattern });
+      await chrome.tabs.reload(tab.id);
+    }, shared.site.url('/one?state'));
+    await loaded;
+    assert.deepEqual(await attachedUrls(shared.chain), [], 'nothing was attached for it');
+    assert.equal(await page.title(), 'One');
+  });
+});
+
+test('a discarded tab is there, and is loaded when it is first used', async () => {
+  const url = shared.site.url('/two?discarded');
+  await openTabs(shared.chain, [url]);
+  await inExtension(shared.chain, async (pattern) => {
+    const [tab] = await chrome.tabs.query({ url: pattern });
+    await chrome.tabs.discard(tab.id);
+  }, url);
+  const isDiscarded = () => inExtension(shared.chain, async (pattern) => (await chrome.tabs.query({ url: pattern }))[0].discarded, url);
+  await shared.withPlaywright(async ({ context }) => {
+    assert.equal(await isDiscarded(), true, 'connecting loads nothing');
+    const page = context.pages().find((known) => known.url() === url);
+    assert.equal(await page.evaluate(() => document.title), 'Two');
+    assert.equal(await isDiscarded(), false);
+  });
+});
+
+test('a tab that is discarded or moved to another window while a client is there stays usable', async () => {
+  const url = shared.site.url('/three?moved');
+  await openTabs(shared.chain, [url]);
+  await shared.withPlaywright(async ({ context }) => {
+    const page = context.pages().find((known) => known.url() === url);
+    assert.equal(await page.title(), 'Three');
+    await inExtension(shared.chain, async (pattern) => {
+      const [tab] = await chrome.tabs.query({ url: pattern });
+      await chrome.windows.create({ tabId: tab.id, focused: false });
+    }, url);
+    assert.equal(await page.evaluate(() => document.title), 'Three');
+  });
+  await shared.withPlaywright(async ({ context }) => {
+    const replaced = context.waitForEvent('page');
+    await inExtension(shared.chain, async (pattern) => {
+      const [tab] = await chrome.tabs.query({ url: pattern });
+      // Chrome discards no tab that is in front.
+      await chrome.tabs.create({ windowId: tab.windowId, url: 'about:blank', active: true });
+      await chrome.tabs.discard(tab.id);
+    }, url);
+    await replaced;
+    await until('it is a page again', () => context.pages().some((known) => known.url() === url));
+    const page = context.pages().find((known) => known.url() === url);
+    assert.equal(await page.evaluate(() => document.title), 'Three');
+  });
+});
 
 test('a popup is announced with its opener', () =>
   shared.withPlaywright(async ({ context }) => {
