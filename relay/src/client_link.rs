@@ -3,23 +3,19 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::extract::ws::{WebSocket, WebSocketUpgrade, rejection::WebSocketUpgradeRejection};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 
-use crate::guard::refusal;
 use crate::hub::{HubSender, ToHub};
 use crate::outbox::outbox;
 use crate::registry::ClientSeat;
 use crate::server::App;
 use crate::socket;
+use crate::upgrade::Upgrade;
+use crate::websocket::{Reader, Writer};
 
 /// The guard has checked host, origin and token before this is reached.
-pub async fn upgrade(State(app): State<Arc<App>>, upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>) -> Response {
-    let upgrade = match upgrade {
-        Ok(upgrade) => upgrade,
-        Err(rejection) => return refusal(StatusCode::UPGRADE_REQUIRED, &format!("/cdp is a WebSocket: {rejection}")).into_response(),
-    };
+pub async fn upgrade(State(app): State<Arc<App>>, upgrade: Upgrade) -> Response {
     let seat = match app.registry.seat_client() {
         Ok(seat) => seat,
         Err(report) => {
@@ -32,15 +28,15 @@ pub async fn upgrade(State(app): State<Arc<App>>, upgrade: Result<WebSocketUpgra
         }
     };
     let (hub, limit) = (app.hub.clone(), app.config.outbox_limit);
-    app.sized(upgrade).on_upgrade(move |socket| run(socket, seat, hub, limit))
+    upgrade.run(app.config.max_message, move |reader, writer| run((reader, writer), seat, hub, limit))
 }
 
-async fn run(socket: WebSocket, seat: ClientSeat, hub: HubSender, limit: usize) {
+async fn run(socket: (Reader, Writer), seat: ClientSeat, hub: HubSender, limit: usize) {
     let client = seat.client;
     let (outbox, drain) = outbox(limit);
     seat.open(outbox.clone());
     tracing::info!(%client, "connected");
-    let _ = hub.send(ToHub::ClientOpened(client)).await;
+    let _ = hub.send(ToHub::ClientOpened(client, outbox.clone())).await;
     socket::run(socket, &outbox, drain, &hub, |text| ToHub::ClientText(client, text)).await;
     let _ = hub.send(ToHub::ClientClosed(client)).await;
     tracing::info!(%client, "gone");

@@ -3,27 +3,19 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::extract::ws::{WebSocket, WebSocketUpgrade, rejection::WebSocketUpgradeRejection};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 
-use crate::guard::refusal;
 use crate::hub::{HubSender, ToHub};
 use crate::outbox::outbox;
 use crate::registry::{ExtensionSeat, milliseconds};
 use crate::server::App;
 use crate::socket;
+use crate::upgrade::Upgrade;
+use crate::websocket::{Reader, Writer};
 
 /// The guard has checked host and origin before this is reached.
-pub async fn upgrade(
-    State(app): State<Arc<App>>,
-    headers: HeaderMap,
-    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
-) -> Response {
-    let upgrade = match upgrade {
-        Ok(upgrade) => upgrade,
-        Err(rejection) => return refusal(StatusCode::UPGRADE_REQUIRED, &format!("/extension is a WebSocket: {rejection}")).into_response(),
-    };
+pub async fn upgrade(State(app): State<Arc<App>>, headers: HeaderMap, upgrade: Upgrade) -> Response {
     let origin = headers.get(header::ORIGIN).and_then(|origin| origin.to_str().ok()).unwrap_or_default();
     let seat = match app.registry.seat_extension(origin) {
         Ok(seat) => seat,
@@ -37,14 +29,14 @@ pub async fn upgrade(
         }
     };
     let (hub, limit) = (app.hub.clone(), app.config.outbox_limit);
-    app.sized(upgrade).on_upgrade(move |socket| run(socket, seat, hub, limit))
+    upgrade.run(app.config.max_message, move |reader, writer| run((reader, writer), seat, hub, limit))
 }
 
-async fn run(socket: WebSocket, seat: ExtensionSeat, hub: HubSender, limit: usize) {
+async fn run(socket: (Reader, Writer), seat: ExtensionSeat, hub: HubSender, limit: usize) {
     let link = seat.link;
     let (outbox, drain) = outbox(limit);
     seat.open(outbox.clone());
-    let _ = hub.send(ToHub::ExtensionOpened(link)).await;
+    let _ = hub.send(ToHub::ExtensionOpened(link, outbox.clone())).await;
     socket::run(socket, &outbox, drain, &hub, |text| ToHub::ExtensionText(link, text)).await;
     let _ = hub.send(ToHub::ExtensionClosed(link)).await;
     tracing::info!("extension gone");

@@ -10,6 +10,7 @@ mod extension_link;
 mod guard;
 mod home;
 mod hub;
+mod memory;
 mod outbox;
 mod peer;
 mod registry;
@@ -19,6 +20,8 @@ mod socket;
 mod status;
 mod token;
 mod up;
+mod upgrade;
+mod websocket;
 
 use std::io::IsTerminal as _;
 use std::process::ExitCode;

@@ -106,22 +106,6 @@ impl Registry {
         self.lock_extension().as_ref().map(|holder| holder.link)
     }
 
-    pub fn extension_outbox(&self, link: u64) -> Option<Outbox> {
-        self.lock_extension().as_ref().filter(|holder| holder.link == link).and_then(|holder| holder.outbox.clone())
-    }
-
-    pub fn client_outbox(&self, client: ClientId) -> Option<Outbox> {
-        self.clients.get(&client).and_then(|seated| seated.outbox.clone())
-    }
-
-    /// Ends a client that does not read; its slot is free when its socket is done.
-    pub fn drop_client(&self, client: ClientId) {
-        const TRY_AGAIN_LATER: u16 = 1013;
-        if let Some(outbox) = self.client_outbox(client) {
-            outbox.abort(TRY_AGAIN_LATER, "too much is waiting unread; read faster, or ask for less");
-        }
-    }
-
     pub fn client_count(&self) -> usize {
         self.clients.len()
     }

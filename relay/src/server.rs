@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::ws::WebSocketUpgrade;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::routing::get;
 use hyper::server::conn::http1;
@@ -47,14 +46,6 @@ impl App {
 
     pub fn cdp_url(&self) -> String {
         format!("ws://127.0.0.1:{}/cdp?token={}", self.config.port, self.config.token.reveal())
-    }
-
-    /// Screenshots and traces are large; what Playwright and Puppeteer take, the relay takes.
-    pub fn sized(&self, upgrade: WebSocketUpgrade) -> WebSocketUpgrade {
-        // The buffers are kept for the life of a connection; a large message grows its own.
-        const BUFFER: usize = 32 << 10;
-        let limit = self.config.max_message;
-        upgrade.max_message_size(limit).max_frame_size(limit).read_buffer_size(BUFFER).write_buffer_size(BUFFER)
     }
 }
 

@@ -7,7 +7,8 @@
  * an extension slows down the one that Tabwire is compared with; while one is measured the other has nothing to do.
  * Both act on a page as `newPage` makes it. Through the own port that is a page in front; through Tabwire it is a tab in the
  * background, where Chrome draws as little as it can: what that costs is Tabwire's to make good, so it counts.
- * The two take turns, action by action; a figure is the median of its rounds, and what counts is the ratio.
+ * The two take turns, action by action. A figure is the median of its rounds, a ratio the median of the rounds' ratios; the
+ * ratio is what counts.
  */
 
 process.env.TABWIRE_BIN ??= new URL('../../target/release/tabwire', import.meta.url).pathname;
@@ -103,9 +104,8 @@ async function compare(tabwire, own, rounds) {
     }
   }
   return results.map(({ action: { name, target }, ...times }) => {
-    const [throughTabwire, ofOwn] = [median(times.tabwire), median(times.own)];
-    const ratio = throughTabwire / ofOwn;
-    return { name, tabwire: throughTabwire, own: ofOwn, ratio, target: target ?? null, met: target === undefined ? null : ratio <= target };
+    const ratio = median(times.tabwire.map((time, round) => time / times.own[round]));
+    return { name, tabwire: median(times.tabwire), own: median(times.own), ratio, target: target ?? null, met: target === undefined ? null : ratio <= target };
   });
 }
 

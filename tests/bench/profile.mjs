@@ -1,7 +1,7 @@
 /**
- * Whose time it is: splits what an action takes through Tabwire between Chrome, the extension, the relay and the ways
- * between them. Inside the extension's service worker each call is timed from its arrival to its reply, and within it the
- * time that `chrome.debugger` has it; the relay's share is its processor time, because it does nothing but pass on.
+ * Whose time it is: splits what a call through Tabwire takes between Chrome, the extension, the relay and the ways between
+ * them. Inside the extension's service worker each call is timed from its arrival to its reply, and within it the time that
+ * `chrome.debugger` has it; the relay's share is its processor time, because it does nothing but pass on.
  */
 
 import { readFile } from 'node:fs/promises';
@@ -10,17 +10,18 @@ import { chromium as playwright } from 'playwright-core';
 
 import { EXTENSION_ID } from '../harness/processes.mjs';
 
-/** Runs in the service worker: wraps what a call passes through. */
+/** Runs in the service worker: notes how long each call is there, and how long Chrome has it. */
 function install() {
-  const calls = new Map();
-  const totals = { calls: 0, extension: 0, chrome: 0 };
+  /** @type {Map<number, number>} */
+  const arrivals = new Map();
+  const notes = { inside: /** @type {number[]} */ ([]), chrome: /** @type {number[]} */ ([]) };
   const parse = JSON.parse;
   JSON.parse = (text, ...rest) => {
     const arrived = performance.now();
     const value = parse(text, ...rest);
     for (const call of Array.isArray(value) ? value : [value]) {
       if (call?.id !== undefined && call.method !== undefined) {
-        calls.set(call.id, arrived);
+        arrivals.set(call.id, arrived);
       }
     }
     return value;
@@ -28,32 +29,20 @@ function install() {
   const send = WebSocket.prototype.send;
   WebSocket.prototype.send = function (text) {
     send.call(this, text);
-    const sent = performance.now();
     for (const [, id] of text.matchAll(/\{"id":(\d+),"(?:result|error)"/g)) {
-      const arrived = calls.get(Number(id));
-      if (arrived !== undefined) {
-        calls.delete(Number(id));
-        totals.calls += 1;
-        totals.extension += sent - arrived;
-      }
+      notes.inside.push(performance.now() - (arrivals.get(Number(id)) ?? NaN));
+      arrivals.delete(Number(id));
     }
   };
-  const timed = (object, name) => {
-    const original = object[name].bind(object);
-    object[name] = (...args) => {
-      const started = performance.now();
-      const result = original(...args);
-      const done = () => (totals.chrome += performance.now() - started);
-      result.then(done, done);
-      return result;
-    };
+  const sendCommand = chrome.debugger.sendCommand.bind(chrome.debugger);
+  chrome.debugger.sendCommand = (...args) => {
+    const started = performance.now();
+    const answer = sendCommand(...args);
+    const onAnswer = () => notes.chrome.push(performance.now() - started);
+    answer.then(onAnswer, onAnswer);
+    return answer;
   };
-  timed(chrome.debugger, 'sendCommand');
-  timed(chrome.debugger, 'attach');
-  timed(chrome.debugger, 'getTargets');
-  timed(chrome.tabs, 'create');
-  timed(chrome.tabs, 'get');
-  globalThis.benchTotals = totals;
+  globalThis.takeBenchNotes = () => ({ inside: notes.inside.splice(0), chrome: notes.chrome.splice(0) });
 }
 
 /** @param {any} chain */
@@ -85,24 +74,25 @@ const bare = {
 export async function profile({ chain, tabwire, own, actions, measure, median, json }) {
   const { worker, close } = await openWorker(chain);
   await worker.evaluate(install);
-  const read = () => worker.evaluate(() => ({ ...globalThis.benchTotals }));
+  const takeNotes = () => worker.evaluate(() => globalThis.takeBenchNotes());
+  const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
   const wanted = ['evaluate', 'goto', 'click', 'fill', 'newPage'];
-  const chosen = [bare, ...actions.filter(({ name }) => wanted.includes(name))];
   const rows = [];
-  for (const action of chosen) {
-    for (const side of [tabwire, own]) {
-      await measure(action, side);
+  for (const action of [bare, ...actions.filter(({ name }) => wanted.includes(name))]) {
+    const [totals, ofOwn] = [[], []];
+    for (let round = 0; round < 5; round += 1) {
+      totals.push(await measure(action, tabwire));
+      ofOwn.push(await measure(action, own));
     }
-    const total = median([await measure(action, tabwire), await measure(action, tabwire), await measure(action, tabwire)]);
-    const ofOwn = median([await measure(action, own), await measure(action, own), await measure(action, own)]);
-    const [before, relayBefore] = [await read(), await processorTime(chain.relay.child.pid)];
+    await takeNotes();
+    const relayBefore = await processorTime(chain.relay.child.pid);
     await measure({ ...action, after: undefined, run: keepingWhatItMakes(action) }, tabwire);
-    const [after, relayAfter] = [await read(), await processorTime(chain.relay.child.pid)];
-    const each = (amount) => amount / action.times;
-    const inChrome = each(after.chrome - before.chrome);
-    const inExtension = each(after.extension - before.extension) - inChrome;
-    const inRelay = each(relayAfter - relayBefore);
-    rows.push({ name: action.name, total, own: ofOwn, extra: total - ofOwn, calls: each(after.calls - before.calls), inChrome, inExtension, inRelay });
+    const relay = (await processorTime(chain.relay.child.pid)) - relayBefore;
+    const { inside, chrome } = await takeNotes();
+    const calls = inside.length / action.times;
+    // The clock of a service worker ticks every tenth of a millisecond, so a median of short times says little.
+    const [inChrome, inExtension] = [median(chrome), Math.max(0, mean(inside) - mean(chrome))];
+    rows.push({ name: action.name, tabwire: median(totals), own: median(ofOwn), calls, inChrome, inExtension, inRelay: relay / inside.length });
     await Promise.all(made.splice(0).map((page) => page.close()));
   }
   await close();
@@ -128,11 +118,12 @@ function keepingWhatItMakes(action) {
 
 /** @param {any[]} rows */
 function print(rows) {
-  const line = (...[name, ...cells]) => console.log(name.padEnd(18) + cells.map((cell) => cell.padStart(14)).join(''));
-  line('milliseconds', 'Tabwire', 'own port', 'difference', 'calls', 'chrome.*', 'extension', 'relay (cpu)', 'rest a call');
-  for (const { name, total, own, extra, calls, inChrome, inExtension, inRelay } of rows) {
-    const rest = (total - inChrome - inExtension - inRelay) / calls;
-    line(name, ...[total, own, extra].map((ms) => ms.toFixed(2)), calls.toFixed(1), ...[inChrome, inExtension, inRelay, rest].map((ms) => ms.toFixed(3)));
+  const line = (...[name, ...cells]) => console.log(name.padEnd(18) + cells.map((cell) => cell.padStart(13)).join(''));
+  line('milliseconds', 'Tabwire', 'own port', 'calls', 'of a call:', 'Chrome', 'extension', 'relay');
+  for (const { name, tabwire, own, calls, inChrome, inExtension, inRelay } of rows) {
+    line(name, tabwire.toFixed(2), own.toFixed(2), calls.toFixed(1), '', ...[inChrome, inExtension, inRelay].map((ms) => ms.toFixed(3)));
   }
-  console.log('calls: commands to the extension; chrome.* and extension: the sum over them, which may overlap; rest: sockets, and Playwright itself');
+  console.log(`calls: from the relay to the extension, for one action; several may be under way at once
+Chrome: chrome.debugger.sendCommand, the middle one; extension: its own code, on average; relay: processor time, on average
+What a bare command takes beyond these three are the ways between: two sockets, and Chrome's processes`);
 }

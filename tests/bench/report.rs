@@ -19,8 +19,10 @@ pub struct Row {
 }
 
 impl Row {
-    pub fn ratio(what: &'static str, unit: &'static str, relay: f64, pipe: f64, target: Option<f64>) -> Self {
-        Self::new(what, unit, relay, Some(pipe), relay / pipe, target)
+    /// From the figures of relay and pipe, round by round.
+    pub fn ratio(what: &'static str, unit: &'static str, rounds: &[(f64, f64)], target: Option<f64>) -> Self {
+        let of = |figure: fn(&(f64, f64)) -> f64| median(rounds.iter().map(figure).collect());
+        Self::new(what, unit, of(|(relay, _)| *relay), Some(of(|(_, pipe)| *pipe)), of(|(relay, pipe)| relay / pipe), target)
     }
 
     pub fn figure(what: &'static str, unit: &'static str, relay: f64, target: Option<f64>) -> Self {

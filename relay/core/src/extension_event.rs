@@ -39,6 +39,11 @@ impl Core {
         if matches!(self.extension, Extension::Absent) {
             return;
         }
+        if let Some(event) = wire::EventFrame::parse(text) {
+            self.pong_due = None;
+            self.on_wire_event(event);
+            return;
+        }
         match wire::parse_frame(text) {
             Ok(messages) => {
                 for message in messages {

@@ -169,6 +169,27 @@ pub struct CdpEvent<'a> {
     pub child_session_id: Cow<'a, str>,
 }
 
+/// The frame of one debugger event and nothing else: by far the most frequent one, so it is read in one go.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EventFrame<'a> {
+    #[serde(borrow)]
+    method: Cow<'a, str>,
+    #[serde(borrow)]
+    params: CdpEvent<'a>,
+}
+
+impl<'a> EventFrame<'a> {
+    /// `None` when it is any other frame, or one that has to be looked at more closely.
+    pub fn parse(text: &'a str) -> Option<CdpEvent<'a>> {
+        if !text.starts_with(r#"{"method":"cdpEvent","#) {
+            return None;
+        }
+        let frame: Self = serde_json::from_str(text).ok()?;
+        (frame.method == "cdpEvent").then_some(frame.params)
+    }
+}
+
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TabDetached {
