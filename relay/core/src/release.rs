@@ -83,7 +83,8 @@ impl Core {
 
     /// Takes the debugger off a tab that no session sees any more, so that the browser's notice of it goes away.
     pub(crate) fn detach_if_unused(&mut self, tab: TabId) {
-        let is_seen = self.sessions.at(Some(tab)).any(|(_, view)| !matches!(view.subject, Subject::Tab(_)));
+        // Also by the target above it: Puppeteer attaches to that first, and to the page a moment later.
+        let is_seen = self.sessions.at(Some(tab)).next().is_some();
         let is_used = is_seen || self.pending.asks(tab);
         let Some(known) = self.tabs.get_mut(tab) else { return };
         if is_used || !known.is_live() {

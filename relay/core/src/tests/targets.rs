@@ -60,6 +60,20 @@ fn a_new_page_is_announced_before_its_creation_is_answered_and_is_live() {
 }
 
 #[test]
+fn a_new_page_stays_live_for_a_client_that_attaches_to_its_tab_target_first() {
+    let mut script = Script::with_tabs(0);
+    let client = script.client();
+    let filter = json!([{ "type": "page", "exclude": true }, {}]);
+    script.ask(client, None, "Target.setAutoAttach", json!({ "autoAttach": true, "flatten": true, "filter": filter }));
+    script.request(client, None, "Target.createTarget", json!({ "url": "about:blank" }));
+    let call = script.next_call("createTab");
+    let mut created = tab(7);
+    created["attached"] = true.into();
+    script.reply(&call, created);
+    assert!(script.calls().is_empty(), "the debugger stays");
+}
+
+#[test]
 fn a_tab_the_person_opens_is_announced_with_its_opener() {
     let mut script = Script::with_tabs(1);
     let (client, _) = script.attached_client();
