@@ -8,7 +8,7 @@
  */
 
 const SOON_MS = 25;
-const LINGER_MS = 500;
+const LINGER_MS = 100;
 
 /** The smallest frames there are, and only the first of a million is sent: nobody sees them. */
 const OWN_SCREENCAST = { format: 'jpeg', quality: 1, maxWidth: 16, maxHeight: 16, everyNthFrame: 1_000_000 };
