@@ -1,5 +1,6 @@
 # Two commands are all it takes: `make run` and `make test`. The rest is what they are made of.
 
+TARGET := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
 NPM_READY := tests/node_modules/.package-lock.json
 NODE_TEST := node --test --test-timeout=120000
 
@@ -7,7 +8,7 @@ NODE_TEST := node --test --test-timeout=120000
 
 ## Builds Tabwire, and starts the relay and a browser with the extension.
 run: build
-	./target/release/tabwire up
+	$(TARGET)/release/tabwire up
 
 build:
 	@echo "== building (the first time takes a minute or two)"
@@ -38,7 +39,7 @@ test-node: chromium $(NPM_READY)
 ## Measures, and compares with a bare pipe and with Chromium's own port.
 bench: chromium $(NPM_READY) build
 	cargo run --release --quiet --package tabwire-tests --bin bench-relay
-	TABWIRE_BIN=target/release/tabwire node tests/bench/chain.mjs
+	TABWIRE_BIN=$(TARGET)/release/tabwire node tests/bench/chain.mjs
 
 $(NPM_READY): tests/package.json tests/package-lock.json
 	@echo "== npm packages of the tests"

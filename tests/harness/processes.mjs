@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url';
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 
 /** The binary under test: `TABWIRE_BIN`, or the debug build. */
-export const TABWIRE = process.env.TABWIRE_BIN ?? path.join(root, 'target/debug/tabwire');
+export const TABWIRE = process.env.TABWIRE_BIN ?? path.join(process.env.CARGO_TARGET_DIR ?? path.join(root, 'target'), 'debug/tabwire');
 export const EXTENSION_DIR = path.join(root, 'extension');
 export const FIXTURES_DIR = path.join(root, 'fixtures');
 export const EXTENSION_ID = /EXTENSION_ID: &str = "(\w+)"/.exec(await readFile(path.join(root, 'relay/src/bundle.rs'), 'utf8'))[1];
