@@ -16,8 +16,12 @@ let underWay = 0;
 /** @type {number[]} */
 let appeared = [];
 
-/** @type {Set<number>} Tabs that have closed, perhaps while they were looked at. Chrome gives no id twice. */
+/**
+ * The last tabs that have closed, perhaps while they were looked at, which takes a moment. Chrome gives no id twice.
+ * @type {Set<number>}
+ */
 const closed = new Set();
+const CLOSED_KEPT = 500;
 
 /**
  * Which tab opened which. `tab.openerTabId` is not it: there Chrome names the tab that was in front.
@@ -206,6 +210,9 @@ export function watchTabs(onEvent) {
   chrome.tabs.onRemoved.addListener((tabId) => {
     openers.delete(tabId);
     closed.add(tabId);
+    if (closed.size > CLOSED_KEPT) {
+      closed.delete(/** @type {number} */ (closed.values().next().value));
+    }
     if (reported.delete(tabId)) {
       tell('tabRemoved', { tabId });
     }
