@@ -5,7 +5,7 @@
  * `chrome.storage.session`, and `adopt` takes it up again.
  */
 
-import { forgetFrames, keepFramesComing } from './frames.js';
+import { forgetFrames, keepFramesComing, settleSize } from './frames.js';
 
 const DEBUGGER_VERSION = '1.3';
 
@@ -14,6 +14,9 @@ const attached = new Set();
 
 /** @type {Map<number, Promise<void>>} Attaching that is under way: two commands never attach twice. */
 const attaching = new Map();
+
+/** @type {Map<number, Promise<void>>} Detaching that is under way: who wants the tab again waits for it. */
+const detaching = new Map();
 
 /**
  * Targets whose `Runtime` is on, as `tabId` or `tabId/childSessionId`. Chrome reports contexts only when it is switched on.
@@ -54,6 +57,7 @@ export async function adopt() {
 
 /** @param {number} tabId */
 export async function attach(tabId) {
+  await detaching.get(tabId);
   if (attached.has(tabId)) {
     return;
   }
@@ -71,14 +75,16 @@ export async function attach(tabId) {
 
 /** @param {number} tabId @returns {Promise<boolean>} Whether it had the debugger. */
 export async function detach(tabId) {
-  if (!forget(tabId)) {
+  if (!attached.has(tabId) || detaching.has(tabId)) {
     return false;
   }
-  try {
-    await chrome.debugger.detach({ tabId });
-  } catch {
-    // The tab has gone, and the debugger with it.
-  }
+  const underWay = settleSize(tabId).then(() => {
+    // The person may have taken it off meanwhile, or the tab has gone.
+    return forget(tabId) ? chrome.debugger.detach({ tabId }).catch(() => {}) : undefined;
+  });
+  detaching.set(tabId, underWay);
+  await underWay;
+  detaching.delete(tabId);
   return true;
 }
 

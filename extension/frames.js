@@ -9,6 +9,8 @@
 
 const SOON_MS = 25;
 const LINGER_MS = 100;
+const SETTLE_MS = 500;
+const SETTLE_STEP_MS = 20;
 
 /** The smallest frames there are, and only the first of a million is sent: nobody sees them. */
 const OWN_SCREENCAST = { format: 'jpeg', quality: 1, maxWidth: 16, maxHeight: 16, everyNthFrame: 1_000_000 };
@@ -21,6 +23,7 @@ const MAY_WAIT = /^(Input\.|Runtime\.(awaitPromise|callFunctionOn|evaluate)$)/;
  * @property {'nobody' | 'us' | 'client'} runner Who runs the tab's screencast.
  * @property {number} late How many commands are not answered yet though they should be.
  * @property {ReturnType<typeof setTimeout>} [linger] Ends our screencast.
+ * @property {boolean} resized A client gave the page another size.
  */
 
 /** @type {Map<number, Frames>} By tab; enters with its first command that is late or about a screencast, leaves with the debugger. */
@@ -39,10 +42,46 @@ export function keepFramesComing(tabId, method, answer) {
     onStopped(tabId, framesOf(tabId));
   } else if (method === 'Page.captureScreenshot') {
     watch(tabId, answer, 0);
+  } else if (method === 'Emulation.setDeviceMetricsOverride') {
+    framesOf(tabId).resized = true;
   } else if (MAY_WAIT.test(method)) {
     watch(tabId, answer, SOON_MS);
   }
 }
+
+/**
+ * Gives a page its own size back before the debugger leaves it. Chrome tells a page of a new size only when it has drawn
+ * a frame of the last one, and without the debugger a page in the background draws none: it would keep the client's size
+ * until the person looks at it.
+ * @param {number} tabId
+ */
+export async function settleSize(tabId) {
+  const frames = tabs.get(tabId);
+  if (frames?.resized) {
+    // A page that has gone, or is stopped, is not waited for.
+    await Promise.race([giveSizeBack(tabId, frames).catch(() => {}), pause(SETTLE_MS)]);
+  }
+}
+
+/** @param {number} tabId @param {Frames} frames */
+async function giveSizeBack(tabId, frames) {
+  frames.late += 1;
+  start(tabId, frames);
+  const resized = await sizeOf(tabId);
+  await chrome.debugger.sendCommand({ tabId }, 'Emulation.clearDeviceMetricsOverride');
+  // Ends at the latest with the debugger.
+  while ((await sizeOf(tabId)) === resized) {
+    await pause(SETTLE_STEP_MS);
+  }
+}
+
+/** @param {number} tabId */
+async function sizeOf(tabId) {
+  return JSON.stringify(await chrome.debugger.sendCommand({ tabId }, 'Page.getLayoutMetrics'));
+}
+
+/** @param {number} ms */
+const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** The debugger is off this tab, and a screencast with it. @param {number} tabId */
 export function forgetFrames(tabId) {
@@ -52,7 +91,7 @@ export function forgetFrames(tabId) {
 
 /** @param {number} tabId @returns {Frames} */
 function framesOf(tabId) {
-  const frames = tabs.get(tabId) ?? { runner: 'nobody', late: 0 };
+  const frames = tabs.get(tabId) ?? { runner: 'nobody', late: 0, resized: false };
   tabs.set(tabId, frames);
   return frames;
 }

@@ -180,3 +180,28 @@ test('a tab that is forgotten takes its children along, and no other tab', async
   const offAndOn = ['Runtime.disable', 'Runtime.enable'];
   assert.deepEqual([sent(browser, 11), sent(browser, 11, CHILD)], [offAndOn, offAndOn]);
 });
+
+test('a page that a client resized has its own size again before the debugger leaves it', async () => {
+  const { browser, attachments } = await start();
+  await attachments.attach(1);
+  let looks = 0;
+  browser.answer('debugger.sendCommand', (_, method) => (method === 'Page.getLayoutMetrics' ? { width: ++looks < 4 ? 400 : 780 } : {}));
+  await attachments.sendCommand(1, 'Emulation.setDeviceMetricsOverride', { width: 400 });
+  const detached = attachments.detach(1);
+  const again = attachments.attach(1);
+  await detached;
+  assert.equal(looks, 4, 'waits until the page has another size');
+  assert.ok(sent(browser, 1).includes('Emulation.clearDeviceMetricsOverride'));
+  await again;
+  assert.equal(attachments.isAttached(1), true, 'who asked meanwhile has it again afterwards');
+  assert.equal(browser.callsOf('debugger.attach').length, 2);
+});
+
+test('a page that does not answer keeps the debugger for a moment only', async () => {
+  const { browser, attachments } = await start();
+  await attachments.attach(1);
+  await attachments.sendCommand(1, 'Emulation.setDeviceMetricsOverride', { width: 400 });
+  browser.answer('debugger.sendCommand', () => new Promise(() => {}));
+  assert.equal(await attachments.detach(1), true);
+  assert.deepEqual([...browser.attached], []);
+});
