@@ -84,6 +84,12 @@ impl Core {
                 return;
             }
         }
+        self.handle_cdp_event(tab, child, method, params);
+    }
+
+    /// Keeps the book of the tab by what its debugger tells, and tells the sessions that asked for it.
+    pub(crate) fn handle_cdp_event(&mut self, tab: TabId, child: Option<&ChildId>, method: &str, params: &str) {
+        let Some(known) = self.tabs.get_mut(tab) else { return };
         let subject = child.map_or(Subject::Page(tab), |child| Subject::Child(tab, child.clone()));
         match (method, child) {
             ("Target.attachedToTarget", _) => self.on_child_attached(tab, child, params),
@@ -101,6 +107,7 @@ impl Core {
             }
             ("Runtime.executionContextsCleared", None) => {
                 known.contexts.clear();
+                known.bootstraps.clear();
                 self.deliver(&subject, method, params);
             }
             ("Page.frameAttached" | "Page.frameDetached", None) => {

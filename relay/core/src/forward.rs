@@ -12,7 +12,7 @@ use crate::pending::{Continuation, Note};
 use crate::screencast::SCREENCAST;
 use crate::sessions::Subject;
 use crate::wire::Call;
-use crate::{journal, translate};
+use crate::{bootstrap, journal, translate};
 
 /// Domains that have an `enable`: their events go to sessions that said it. Events of others go to sessions that have used the
 /// domain; only those of `Inspector` go to all.
@@ -75,7 +75,7 @@ impl Core {
         if let Some(view) = self.sessions.get_mut(session)
             && (is_switch || replay.is_some_and(|replay| replay != journal::Replay::Never) || journal::undoes(&request.method))
         {
-            view.journal.record(&request.method, &request.params, None);
+            view.journal.record(&request.method, self.texts.share(&request.params), None);
         }
         if replay == Some(journal::Replay::Default) && self.is_default_on_persons_tab(session, tab) {
             return Ok(Handled::empty());
@@ -117,12 +117,13 @@ impl Core {
     fn forward_noting(&mut self, session: SessionId, tab: TabId, child: Option<&ChildId>, request: &Request<'_>, note: Note) {
         let Some(view) = self.sessions.get(session) else { return };
         let continuation = Continuation::Reply { client: view.client, session, request: request.id, note };
-        let params = match self.tabs.get(tab) {
-            Some(known) if child.is_none() && known.contexts.translates() => {
-                translate::params_to_real(&known.contexts, &request.method, &request.params).into_owned().into()
+        let mut params = Cow::Borrowed(request.params.as_ref());
+        if let Some(known) = self.tabs.get(tab).filter(|_| child.is_none()) {
+            if known.contexts.translates() {
+                params = translate::params_to_real(&known.contexts, &request.method, &request.params);
             }
-            _ => Cow::Borrowed(request.params.as_ref()),
-        };
+            params = bootstrap::handles_to_real(&known.bootstraps, params);
+        }
         self.call(&Call::CdpCommand { tab, method: &request.method, params: &params, child }, continuation);
     }
 
@@ -225,7 +226,7 @@ impl Core {
                 let identifier = crate::translate::text_field(result, "identifier");
                 if let (Some(identifier), Some(view)) = (identifier, self.sessions.get_mut(session)) {
                     let script = journal::Script { announced: identifier.clone(), real: Some(identifier) };
-                    view.journal.record("Page.addScriptToEvaluateOnNewDocument", &params, Some(script));
+                    view.journal.record("Page.addScriptToEvaluateOnNewDocument", self.texts.share(&params), Some(script));
                 }
             }
         }

@@ -3,6 +3,8 @@
 //! `INIT` is the one table of init commands. A session's `Journal` keeps those it sent, in order; it goes on being kept
 //! while the tab is live, so that a tab that lost its debugger can be woken to the same state.
 
+use std::sync::Arc;
+
 /// What a dormant session answers to an init command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
@@ -113,7 +115,7 @@ pub fn find_init(method: &str) -> Option<&'static Init> {
 #[derive(Debug, Clone)]
 pub struct Entry {
     pub method: String,
-    pub params: String,
+    pub params: Arc<str>,
     /// Sent before `Runtime.runIfWaitingForDebugger`: a default of the client library, not a wish of its user.
     pub is_default: bool,
     /// The identifier a script was given, where the relay gave one, and what Chrome calls it since the tab woke.
@@ -140,9 +142,9 @@ impl Journal {
         &self.entries
     }
 
-    pub fn record(&mut self, method: &str, params: &str, script: Option<Script>) {
+    pub fn record(&mut self, method: &str, params: Arc<str>, script: Option<Script>) {
         if let Some((_, undone)) = UNDONE_BY.iter().find(|(undo, _)| *undo == method) {
-            let name = crate::translate::field(params, "name");
+            let name = crate::translate::field(&params, "name");
             self.entries
                 .retain(|entry| entry.method != *undone || name.is_some() && crate::translate::field(&entry.params, "name") != name);
             return;
@@ -160,7 +162,13 @@ impl Journal {
             self.entries.retain(|entry| entry.method != method);
         }
         let is_default = !self.started;
-        self.entries.push(Entry { method: method.to_owned(), params: params.to_owned(), is_default, script });
+        self.entries.push(Entry { method: method.to_owned(), params, is_default, script });
+    }
+
+    /// The scripts for the page's own world that the client's user asked for.
+    pub fn own_scripts(&self) -> impl Iterator<Item = &Entry> {
+        let is_own = |entry: &&Entry| entry.script.is_some() && !entry.is_default;
+        self.entries.iter().filter(is_own).filter(|entry| crate::translate::field(&entry.params, "worldName").is_none())
     }
 
     /// Takes a script out again. `None` when this session added none of that name.
@@ -198,11 +206,11 @@ mod tests {
     #[test]
     fn a_later_setting_replaces_an_earlier_one_and_disable_takes_enable_out() {
         let mut journal = Journal::default();
-        journal.record("Network.enable", "{}", None);
-        journal.record("Network.setCacheDisabled", r#"{"cacheDisabled":true}"#, None);
-        journal.record("Network.setCacheDisabled", r#"{"cacheDisabled":false}"#, None);
-        journal.record("Network.disable", "{}", None);
-        let left: Vec<_> = journal.entries().iter().map(|e| e.params.as_str()).collect();
+        journal.record("Network.enable", "{}".into(), None);
+        journal.record("Network.setCacheDisabled", r#"{"cacheDisabled":true}"#.into(), None);
+        journal.record("Network.setCacheDisabled", r#"{"cacheDisabled":false}"#.into(), None);
+        journal.record("Network.disable", "{}".into(), None);
+        let left: Vec<_> = journal.entries().iter().map(|e| &*e.params).collect();
         assert_eq!(left, [r#"{"cacheDisabled":false}"#]);
     }
 }

@@ -7,6 +7,7 @@
 //! The extension's message: `extension_event` → `pending` (a reply) or the sessions of its tab (an event).
 
 mod announce;
+mod bootstrap;
 pub mod cdp;
 mod clients;
 mod contexts;
@@ -24,6 +25,7 @@ mod screencast;
 mod sessions;
 mod tab_event;
 mod targets;
+mod texts;
 mod translate;
 mod wake;
 pub mod wire;
@@ -37,6 +39,7 @@ use ids::{ClientId, IdSource, SessionId, TargetId};
 use pending::{Continuation, Pending};
 use sessions::Sessions;
 use targets::Tabs;
+use texts::Texts;
 
 /// Time since the relay started. The core never asks for it.
 pub type Now = Duration;
@@ -130,6 +133,7 @@ pub struct Core {
     sessions: Sessions,
     tabs: Tabs,
     pending: Pending,
+    texts: Texts,
     outputs: VecDeque<Output>,
 }
 
@@ -159,6 +163,7 @@ impl Core {
             sessions: Sessions::default(),
             tabs: Tabs::default(),
             pending: Pending::default(),
+            texts: Texts::default(),
             outputs: VecDeque::new(),
         }
     }

@@ -43,6 +43,7 @@ pub enum WakeStep {
     FrameTree,
     Script { session: SessionId, announced: String },
     World { frame: String, name: String },
+    Helper { handle: String },
     Other { method: String },
 }
 

@@ -13,6 +13,7 @@ impl Core {
     pub(crate) fn release(&mut self, ended: &Session) {
         let Some(tab) = ended.subject.tab() else { return };
         self.drop_waiting_commands(tab);
+        self.drop_bootstraps_of_ended(tab);
         self.detach_if_unused(tab);
         if self.tabs.get(tab).is_some_and(crate::targets::Tab::is_live) {
             self.switch_off(ended, tab);
@@ -26,6 +27,7 @@ impl Core {
         for tab in self.tabs.ids() {
             self.detach_if_unused(tab);
         }
+        self.texts.forget_unused();
     }
 
     /// Domains that only this session had on are switched off, and its scripts removed. A `Fetch` left on would hold every
@@ -104,6 +106,7 @@ impl crate::targets::Tab {
     pub(crate) fn fall_dormant(&mut self) -> Vec<String> {
         self.attachment = Attachment::Dormant;
         self.contexts.clear();
+        self.bootstraps.clear();
         self.children.clear();
         std::mem::take(&mut self.frames)
     }

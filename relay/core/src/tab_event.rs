@@ -144,6 +144,7 @@ impl Core {
         let frame = known.frame();
         let had_contexts = !known.contexts.is_empty();
         known.contexts.clear();
+        known.bootstraps.clear();
         let subject = Subject::Page(tab);
         if had_contexts {
             self.deliver(&subject, "Runtime.executionContextsCleared", "{}");

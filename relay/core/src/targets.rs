@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde::Serialize;
 
+use crate::bootstrap::Bootstrap;
 use crate::cdp::Request;
 use crate::contexts::Contexts;
 use crate::ids::{ChildId, ClientId, SessionId, TabId, TargetId};
@@ -23,6 +24,8 @@ pub struct Tab {
     pub created_by: Option<ClientId>,
     pub attachment: Attachment,
     pub contexts: Contexts,
+    /// What clients were told is done in this document, and is to be done when the tab wakes.
+    pub bootstraps: Vec<Bootstrap>,
     /// Imagined while dormant: which document this is, and which lifecycle events clients were told of it.
     pub loader: TargetId,
     pub lifecycle: BTreeSet<String>,
@@ -48,11 +51,19 @@ pub struct Wake {
     pub waiting_bytes: usize,
     /// Debugger events that came meanwhile; clients learn of child frames before they learn of what happens there.
     pub held: Vec<HeldEvent>,
-    /// Replies of the present step that are still to come.
+    pub stage: WakeStage,
+    /// Replies of the present stage that are still to come.
     pub outstanding: usize,
     pub frame_tree: Option<String>,
-    /// The worlds of the tab's child frames are being made: the last step.
-    pub making_worlds: bool,
+}
+
+/// What is under way while a tab wakes, in this order.
+#[derive(Debug, Default, Clone, Copy)]
+pub enum WakeStage {
+    #[default]
+    Replaying,
+    MakingWorlds,
+    MakingHelpers,
 }
 
 /// A command that came before its tab was live.
@@ -107,6 +118,7 @@ impl Tab {
             created_by: None,
             attachment: Attachment::Dormant,
             contexts: Contexts::default(),
+            bootstraps: Vec::new(),
             loader,
             lifecycle: BTreeSet::new(),
             frames: Vec::new(),

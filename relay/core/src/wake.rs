@@ -3,10 +3,13 @@
 //! 1. `attachTab`. Commands that come meanwhile wait, in order; debugger events are held.
 //! 2. The frame tree is read and the journals of the tab's sessions are replayed, all at once.
 //! 3. Child frames are announced, and the clients' isolated worlds are made in them.
-//! 4. The held events are handled: real contexts are paired with the announced ones. The tab is live.
-//! 5. The waiting commands go on.
+//! 4. The held events are handled: real contexts are paired with the announced ones.
+//! 5. What clients were told is done in the page already is made good (see `bootstrap`). The tab is live.
+//! 6. The waiting commands go on.
 //!
 //! If attaching fails, the waiting commands get Chrome's reason, and the tab is dormant again.
+
+use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -19,7 +22,7 @@ use crate::ids::{TabId, TargetId};
 use crate::journal::{self, Replay};
 use crate::pending::{Continuation, WakeStep};
 use crate::sessions::Subject;
-use crate::targets::{Attachment, HeldEvent, Waiting, Wake};
+use crate::targets::{Attachment, HeldEvent, Waiting, Wake, WakeStage};
 use crate::translate;
 use crate::wire::Call;
 
@@ -42,9 +45,9 @@ impl Core {
     }
 
     /// What Chrome is told of the tab's sessions, in the order they said it; the same thing only once.
-    fn replay_steps(&self, tab: TabId) -> Vec<(String, String, WakeStep)> {
+    fn replay_steps(&self, tab: TabId) -> Vec<(String, Arc<str>, WakeStep)> {
         let created_by = self.tabs.get(tab).and_then(|tab| tab.created_by);
-        let mut steps = vec![("Page.getFrameTree".to_owned(), "{}".to_owned(), WakeStep::FrameTree)];
+        let mut steps: Vec<(String, Arc<str>, _)> = vec![("Page.getFrameTree".to_owned(), "{}".into(), WakeStep::FrameTree)];
         for (session, view) in self.sessions.viewing(&Subject::Page(tab)) {
             for entry in view.journal.entries() {
                 let is_own_tab = created_by == Some(view.client);
@@ -60,7 +63,7 @@ impl Core {
                     },
                     None => WakeStep::Other { method: entry.method.clone() },
                 };
-                let said = |(method, params, _): &(String, String, WakeStep)| *method == entry.method && *params == entry.params;
+                let said = |(method, params, _): &(String, Arc<str>, WakeStep)| *method == entry.method && *params == entry.params;
                 if entry.script.is_some() || !steps.iter().any(said) {
                     steps.push((entry.method.clone(), entry.params.clone(), step));
                 }
@@ -87,25 +90,31 @@ impl Core {
                     known.contexts.made(&frame, &World::Isolated(name), real);
                 }
             }
+            (WakeStep::Helper { handle }, Ok(result)) => self.on_helper_made(tab, &handle, result.get()),
             (WakeStep::Other { .. }, Ok(_)) => {}
             (WakeStep::Other { method }, Err(error)) => tracing::warn!(%tab, method, %error, "a step of waking failed"),
-            (WakeStep::FrameTree | WakeStep::Script { .. } | WakeStep::World { .. }, Err(error)) => {
+            (WakeStep::FrameTree | WakeStep::Script { .. } | WakeStep::World { .. } | WakeStep::Helper { .. }, Err(error)) => {
                 tracing::warn!(%tab, %error, "a step of waking failed");
             }
         }
         if is_last {
-            self.on_wake_step_done(tab);
+            self.on_wake_stage_done(tab);
         }
     }
 
-    fn on_wake_step_done(&mut self, tab: TabId) {
+    fn on_wake_stage_done(&mut self, tab: TabId) {
+        let Some(Attachment::Waking(wake)) = self.tabs.get(tab).map(|tab| &tab.attachment) else { return };
+        match wake.stage {
+            WakeStage::Replaying => self.make_worlds(tab),
+            WakeStage::MakingWorlds => self.pair_contexts(tab),
+            WakeStage::MakingHelpers => self.finish_waking(tab),
+        }
+    }
+
+    fn make_worlds(&mut self, tab: TabId) {
         let worlds = self.world_names(tab);
         let Some(Attachment::Waking(wake)) = self.tabs.get_mut(tab).map(|tab| &mut tab.attachment) else { return };
-        if wake.making_worlds {
-            self.finish_waking(tab);
-            return;
-        }
-        wake.making_worlds = true;
+        wake.stage = WakeStage::MakingWorlds;
         let tree = wake.frame_tree.take().unwrap_or_default();
         let frames = child_frames(&tree);
         wake.outstanding = frames.len() * worlds.len();
@@ -120,7 +129,7 @@ impl Core {
             }
         }
         if is_done {
-            self.finish_waking(tab);
+            self.pair_contexts(tab);
         }
     }
 
@@ -144,21 +153,39 @@ impl Core {
         self.deliver(&subject, "Page.frameNavigated", &format!(r#"{{"frame":{},"type":"Navigation"}}"#, frame.text));
     }
 
-    fn finish_waking(&mut self, tab: TabId) {
-        let Some(known) = self.tabs.get_mut(tab) else { return };
-        let Attachment::Waking(wake) = std::mem::replace(&mut known.attachment, Attachment::Live) else { return };
-        tracing::info!(%tab, waiting = wake.waiting.len(), "live");
-        let page = known.page.clone();
-        for event in &wake.held {
-            if event.child.is_none() && self.is_told(tab, &page, event) {
-                continue;
-            }
-            self.on_cdp_event(tab, event.child.as_ref(), &event.method, &event.params);
-        }
+    fn pair_contexts(&mut self, tab: TabId) {
+        self.handle_held_events(tab);
         let never_came = self.tabs.get_mut(tab).map(|tab| tab.contexts.drop_imagined()).unwrap_or_default();
         for context in never_came {
             self.announce_context_destroyed(tab, &context);
         }
+        let outstanding = self.make_helpers(tab);
+        let Some(Attachment::Waking(wake)) = self.tabs.get_mut(tab).map(|tab| &mut tab.attachment) else { return };
+        wake.stage = WakeStage::MakingHelpers;
+        wake.outstanding = outstanding;
+        if outstanding == 0 {
+            self.finish_waking(tab);
+        }
+    }
+
+    fn handle_held_events(&mut self, tab: TabId) {
+        let Some(known) = self.tabs.get_mut(tab) else { return };
+        let Attachment::Waking(wake) = &mut known.attachment else { return };
+        let (held, page) = (std::mem::take(&mut wake.held), known.page.clone());
+        for event in held {
+            if event.child.is_none() && self.is_told(tab, &page, &event) {
+                continue;
+            }
+            self.handle_cdp_event(tab, event.child.as_ref(), &event.method, &event.params);
+        }
+    }
+
+    fn finish_waking(&mut self, tab: TabId) {
+        self.handle_held_events(tab);
+        let Some(known) = self.tabs.get_mut(tab) else { return };
+        let Attachment::Waking(wake) = std::mem::replace(&mut known.attachment, Attachment::Live) else { return };
+        tracing::info!(%tab, waiting = wake.waiting.len(), "live");
+        self.run_bootstraps(tab);
         for Waiting { client, session, request } in wake.waiting {
             // One that went before may have ended the session.
             if self.sessions.get(session).is_some() {

@@ -28,7 +28,10 @@ impl Core {
                 }
                 match journal::find_init(&request.method).filter(|init| !self.is_wish(session, init)) {
                     Some(init) => self.answer_dormant(session, tab, &request, init),
-                    None => self.through_tab(session, tab, request),
+                    None => match self.keep_bootstrap(session, tab, &request) {
+                        Some(kept) => Ok(kept),
+                        None => self.through_tab(session, tab, request),
+                    },
                 }
             }
         }
@@ -76,7 +79,7 @@ impl Core {
         };
         let Some(view) = self.sessions.get_mut(session) else { return Err(CdpError::SessionNotFound) };
         if init.replay != Replay::Never {
-            view.journal.record(&request.method, &request.params, None);
+            view.journal.record(&request.method, self.texts.share(&request.params), None);
         }
         match request.method.split_once('.') {
             Some((domain, "enable")) => {
@@ -103,7 +106,7 @@ impl Core {
         let identifier = format!("tabwire.{}", self.ids.call().0);
         if let Some(view) = self.sessions.get_mut(session) {
             let script = Script { announced: identifier.clone(), real: None };
-            view.journal.record(&request.method, &request.params, Some(script));
+            view.journal.record(&request.method, self.texts.share(&request.params), Some(script));
         }
         Handled::Reply(serde_json::json!({ "identifier": identifier }).to_string())
     }

@@ -418,3 +418,80 @@ fn a_dialog_is_told_and_answered_though_its_tab_is_only_waking() {
     script.request(client, Some(&session), "Page.handleJavaScriptDialog", json!({ "accept": true }));
     script.next_command("Page.handleJavaScriptDialog");
 }
+
+/// Does what Playwright does in each page when a function is exposed in one; gives the helper's handle.
+fn prepare_for_functions(script: &mut Script, client: crate::ids::ClientId, session: &str, context: i64) -> String {
+    script.ask(client, Some(session), "Runtime.addBinding", json!({ "name": "__playwright__binding__" }));
+    script.ask(client, Some(session), "Page.addScriptToEvaluateOnNewDocument", json!({ "source": "controller()" }));
+    let make = json!({ "expression": "new (module.exports.UtilityScript())()", "contextId": context });
+    let helper = script.ask(client, Some(session), "Runtime.evaluate", make);
+    let handle = helper["result"]["objectId"].as_str().unwrap().to_owned();
+    script.ask(client, Some(session), "Runtime.callFunctionOn", run_through(&handle, "controller()"));
+    handle
+}
+
+fn run_through(handle: &str, source: &str) -> Value {
+    json!({ "functionDeclaration": "run", "objectId": handle, "arguments": [{ "objectId": handle }, { "value": false }, { "value": source }] })
+}
+
+#[test]
+fn a_page_is_prepared_for_exposed_functions_without_waking_and_is_so_once_awake() {
+    let mut script = Script::with_tabs(1);
+    let (client, session, heard) = initialized(&mut script);
+    let main = contexts(&heard)[0].1;
+    let handle = prepare_for_functions(&mut script, client, &session, main);
+    assert!(script.calls().is_empty(), "nothing is attached");
+
+    script.request(client, Some(&session), "Runtime.callFunctionOn", run_through(&handle, "addBinding('f')"));
+    let attach = script.next_call("attachTab");
+    script.reply(&attach, json!({}));
+    let mut done = Vec::new();
+    loop {
+        let calls = script.calls();
+        if calls.is_empty() {
+            break;
+        }
+        for call in calls {
+            let (method, params) = (call["params"]["method"].as_str().unwrap(), call["params"]["params"].clone());
+            let result = match method {
+                "Page.getFrameTree" => json!({ "frameTree": main_frame(1) }),
+                "Runtime.enable" => {
+                    let context = json!({ "id": 3, "uniqueId": "u", "origin": "", "name": "", "auxData": { "isDefault": true, "frameId": "T1" } });
+                    script.cdp_event(1, "Runtime.executionContextCreated", json!({ "context": context }));
+                    json!({})
+                }
+                "Runtime.evaluate" => json!({ "result": { "type": "object", "objectId": "real.1" } }),
+                _ => json!({}),
+            };
+            if matches!(method, "Runtime.evaluate" | "Runtime.callFunctionOn") {
+                done.push(params);
+            }
+            script.reply(&call, result);
+        }
+    }
+    assert_eq!(done[0]["contextId"], 3, "the helper is made in the real context");
+    assert_eq!(done[1..], [run_through("real.1", "controller()"), run_through("real.1", "addBinding('f')")], "then the script, then what woke");
+}
+
+#[test]
+fn only_the_helper_of_playwright_and_scripts_of_the_same_session_are_kept_for_waking() {
+    let mut script = Script::with_tabs(1);
+    let (client, session, heard) = initialized(&mut script);
+    let main = contexts(&heard)[0].1;
+    script.ask(client, Some(&session), "Page.addScriptToEvaluateOnNewDocument", json!({ "source": "controller()" }));
+    script.request(client, Some(&session), "Runtime.evaluate", json!({ "expression": "document.body", "contextId": main }));
+    script.next_call("attachTab");
+}
+
+#[test]
+fn a_person_who_navigates_takes_what_was_prepared_with_the_document() {
+    let mut script = Script::with_tabs(1);
+    let (client, session, heard) = initialized(&mut script);
+    let main = contexts(&heard)[0].1;
+    prepare_for_functions(&mut script, client, &session, main);
+    script.extension_event("tabNavigated", json!({ "tabId": 1, "url": "https://site/other", "sameDocument": false }));
+    script.heard(client);
+    script.request(client, Some(&session), "Page.reload", json!({}));
+    let replayed = script.finish_waking(&main_frame(1));
+    assert!(!replayed.contains(&"Runtime.evaluate".to_owned()), "{replayed:?}");
+}
