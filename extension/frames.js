@@ -2,7 +2,8 @@
  * Frames for tabs that nobody looks at. Of a background tab whose last three frames nobody saw, Chrome draws one a second,
  * and what waits for frames waits for that: a click, before which Playwright waits for two, takes two seconds. While a
  * screencast runs, frames are drawn. So when a command is not answered soon, one is run until it is, and a moment longer. A
- * screenshot of such a tab would wait for ever, so for it one is run at once.
+ * screenshot of such a tab would wait for ever, so for it one is run at once. A page that believes to be hidden draws nothing
+ * at all: where the client did not say that it has the focus, as Playwright does, that is said too.
  *
  * Chrome has one screencast a tab, and a client may run it: then frames come anyway.
  */
@@ -23,6 +24,7 @@ const MAY_WAIT = /^(Input\.|Runtime\.(awaitPromise|callFunctionOn|evaluate)$)/;
  * @property {'nobody' | 'us' | 'client'} runner Who runs the tab's screencast.
  * @property {number} late How many commands are not answered yet though they should be.
  * @property {ReturnType<typeof setTimeout>} [linger] Ends our screencast.
+ * @property {boolean} focused Somebody has said whether the page has the focus.
  * @property {boolean} resized A client gave the page another size.
  */
 
@@ -44,6 +46,8 @@ export function keepFramesComing(tabId, method, answer) {
     watch(tabId, answer, 0);
   } else if (method === 'Emulation.setDeviceMetricsOverride') {
     framesOf(tabId).resized = true;
+  } else if (method === 'Emulation.setFocusEmulationEnabled') {
+    framesOf(tabId).focused = true;
   } else if (MAY_WAIT.test(method)) {
     watch(tabId, answer, SOON_MS);
   }
@@ -91,7 +95,7 @@ export function forgetFrames(tabId) {
 
 /** @param {number} tabId @returns {Frames} */
 function framesOf(tabId) {
-  const frames = tabs.get(tabId) ?? { runner: 'nobody', late: 0, resized: false };
+  const frames = tabs.get(tabId) ?? { runner: 'nobody', late: 0, focused: false, resized: false };
   tabs.set(tabId, frames);
   return frames;
 }
@@ -121,6 +125,10 @@ function start(tabId, frames) {
   clearTimeout(frames.linger);
   if (frames.runner === 'nobody') {
     frames.runner = 'us';
+    if (!frames.focused) {
+      frames.focused = true;
+      send(tabId, 'Emulation.setFocusEmulationEnabled', { enabled: true });
+    }
     send(tabId, 'Page.startScreencast', OWN_SCREENCAST);
   }
 }

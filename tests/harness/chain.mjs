@@ -72,11 +72,14 @@ export async function attachedUrls(chain) {
   });
 }
 
-/** Opens tabs as the person would: with no client of the relay involved. */
-export async function openTabs(chain, urls) {
+/**
+ * Opens tabs as the person would: with no client of the relay involved. They are behind the others, but for `inFront`,
+ * which is not waited for.
+ */
+export async function openTabs(chain, urls, { inFront } = {}) {
   await inExtension(
     chain,
-    async (wanted) => {
+    async ({ urls: wanted, inFront: active }) => {
       for (const url of wanted) {
         await chrome.tabs.create({ url, active: false });
       }
@@ -84,7 +87,10 @@ export async function openTabs(chain, urls) {
       while (!(await loaded())) {
         await new Promise((resolve) => setTimeout(resolve, 20));
       }
+      if (active) {
+        await chrome.tabs.create({ url: active, active: true });
+      }
     },
-    urls,
+    { urls, inFront },
   );
 }

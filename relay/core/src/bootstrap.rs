@@ -139,14 +139,8 @@ impl Core {
 
 /// A client's parameters with Chrome's names of the helpers in them.
 pub fn handles_to_real<'p>(bootstraps: &[Bootstrap], params: Cow<'p, str>) -> Cow<'p, str> {
-    let mut text = params;
-    for kept in bootstraps {
-        if let Some(real) = &kept.real {
-            let (announced, real) = (format!("\"{}\"", kept.handle), format!("\"{real}\""));
-            if text.contains(&announced) {
-                text = Cow::Owned(text.replace(&announced, &real));
-            }
-        }
-    }
-    text
+    bootstraps.iter().fold(params, |text, kept| match &kept.real {
+        Some(real) => translate::rename(text, &kept.handle, real),
+        None => text,
+    })
 }

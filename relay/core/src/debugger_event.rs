@@ -1,5 +1,7 @@
 //! What Chrome's debugger tells of a tab and of the targets below it, and what happens when it goes.
 
+use std::borrow::Cow;
+
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -90,6 +92,7 @@ impl Core {
     /// Keeps the book of the tab by what its debugger tells, and tells the sessions that asked for it.
     pub(crate) fn handle_cdp_event(&mut self, tab: TabId, child: Option<&ChildId>, method: &str, params: &str) {
         let Some(known) = self.tabs.get_mut(tab) else { return };
+        let params = &*known.frame_to_announced(Cow::Borrowed(params));
         let subject = child.map_or(Subject::Page(tab), |child| Subject::Child(tab, child.clone()));
         match (method, child) {
             ("Target.attachedToTarget", _) => self.on_child_attached(tab, child, params),

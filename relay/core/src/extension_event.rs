@@ -114,7 +114,7 @@ impl Core {
     pub(crate) fn on_call_answered(&mut self, entry: Entry, result: &RawValue) {
         match entry.continuation {
             Continuation::Reply { client, session, request, note } => {
-                self.on_command_answered(client, session, request, note, result.get());
+                self.on_command_answered(client, session, request, entry.tab, note, result.get());
             }
             Continuation::Tabs => self.on_tabs_listed(result),
             Continuation::Attached { tab } => self.on_attached(tab),

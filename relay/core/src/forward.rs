@@ -122,7 +122,7 @@ impl Core {
             if known.contexts.translates() {
                 params = translate::params_to_real(&known.contexts, &request.method, &request.params);
             }
-            params = bootstrap::handles_to_real(&known.bootstraps, params);
+            params = known.frame_to_real(bootstrap::handles_to_real(&known.bootstraps, params));
         }
         self.call(&Call::CdpCommand { tab, method: &request.method, params: &params, child }, continuation);
     }
@@ -210,27 +210,31 @@ impl Core {
         }
     }
 
-    /// Tells a client what Chrome answered to its command, in the ids that the client knows.
-    pub(crate) fn on_command_answered(&mut self, client: ClientId, session: SessionId, request: i64, note: Note, result: &str) {
-        let tab = self.sessions.get(session).and_then(|view| view.subject.tab());
-        match note {
-            Note::None => {}
-            Note::TranslateResult => {
-                if let Some(tab) = tab.and_then(|tab| self.tabs.get(tab)).filter(|tab| tab.contexts.translates()) {
-                    let result = translate::result_to_announced(&tab.contexts, result).into_owned();
-                    self.send_reply(client, session, request, &result);
-                    return;
-                }
-            }
-            Note::Script { params } => {
-                let identifier = crate::translate::text_field(result, "identifier");
-                if let (Some(identifier), Some(view)) = (identifier, self.sessions.get_mut(session)) {
-                    let script = journal::Script { announced: identifier.clone(), real: Some(identifier) };
-                    view.journal.record("Page.addScriptToEvaluateOnNewDocument", self.texts.share(&params), Some(script));
-                }
+    /// Tells a client what Chrome answered to its command, in the ids that the client knows. The session may have ended.
+    pub(crate) fn on_command_answered(
+        &mut self,
+        client: ClientId,
+        session: SessionId,
+        request: i64,
+        tab: Option<TabId>,
+        note: Note,
+        result: &str,
+    ) {
+        let mut result = Cow::Borrowed(result);
+        if let Some(known) = tab.and_then(|tab| self.tabs.get(tab)) {
+            result = known.frame_to_announced(result);
+            if note == Note::TranslateResult && known.contexts.translates() {
+                result = translate::result_to_announced(&known.contexts, result);
             }
         }
-        self.send_reply(client, session, request, result);
+        if let Note::Script { params } = note {
+            let identifier = translate::text_field(&result, "identifier");
+            if let (Some(identifier), Some(view)) = (identifier, self.sessions.get_mut(session)) {
+                let script = journal::Script { announced: identifier.clone(), real: Some(identifier) };
+                view.journal.record("Page.addScriptToEvaluateOnNewDocument", self.texts.share(&params), Some(script));
+            }
+        }
+        self.send_reply(client, session, request, &result);
     }
 
     /// An event to the sessions of its target that asked for it.

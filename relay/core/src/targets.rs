@@ -1,5 +1,6 @@
 //! The tabs of the browser and what is attached to them. The one owner of tab state.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde::Serialize;
@@ -8,12 +9,16 @@ use crate::bootstrap::Bootstrap;
 use crate::cdp::Request;
 use crate::contexts::Contexts;
 use crate::ids::{ChildId, ClientId, SessionId, TabId, TargetId};
+use crate::translate;
 use crate::wire::{LoadStatus, TabReport};
 
 pub struct Tab {
     pub id: TabId,
-    /// The DevTools target id of the tab's page; also its main frame's id.
+    /// The DevTools target id of the tab's page; also its main frame's id, as clients know it.
     pub page: TargetId,
+    /// What Chrome calls the main frame where that is not the page's id: a prerendered page that took the place of the first
+    /// brings a frame of its own, and only the debugger tells.
+    pub main_frame: Option<TargetId>,
     /// The id of the `tab` target above the page; the relay's own, because Chrome does not tell its.
     pub above: TargetId,
     pub url: String,
@@ -110,6 +115,7 @@ impl Tab {
         Self {
             id: TabId(report.tab_id),
             page,
+            main_frame: None,
             above,
             url: report.url.unwrap_or_default(),
             title: report.title.unwrap_or_default(),
@@ -132,6 +138,22 @@ impl Tab {
 
     pub fn is_dormant(&self) -> bool {
         matches!(self.attachment, Attachment::Dormant)
+    }
+
+    /// A client's words about the main frame, in Chrome's.
+    pub fn frame_to_real<'t>(&self, text: Cow<'t, str>) -> Cow<'t, str> {
+        match &self.main_frame {
+            Some(real) => translate::rename(text, self.page.as_str(), real.as_str()),
+            None => text,
+        }
+    }
+
+    /// Chrome's words about the main frame, in the clients'.
+    pub fn frame_to_announced<'t>(&self, text: Cow<'t, str>) -> Cow<'t, str> {
+        match &self.main_frame {
+            Some(real) => translate::rename(text, real.as_str(), self.page.as_str()),
+            None => text,
+        }
     }
 
     /// The security origin of the tab's document, as contexts and frames carry it.

@@ -66,8 +66,8 @@ pub fn params_to_real<'p>(contexts: &Contexts, method: &str, params: &'p str) ->
 }
 
 /// Chrome's result, as the client understands it. The method is not asked for: no other place has this shape.
-pub fn result_to_announced<'r>(contexts: &Contexts, result: &'r str) -> Cow<'r, str> {
-    let text = replace(Cow::Borrowed(result), EXCEPTION, |value| value_to_announced(contexts, value));
+pub fn result_to_announced<'r>(contexts: &Contexts, result: Cow<'r, str>) -> Cow<'r, str> {
+    let text = replace(result, EXCEPTION, |value| value_to_announced(contexts, value));
     replace(text, &["executionContextId"], |value| value_to_announced(contexts, value))
 }
 
@@ -93,6 +93,12 @@ fn value_to_announced(contexts: &Contexts, value: &str) -> Option<String> {
     }
     let unique: String = serde_json::from_str(value).ok()?;
     contexts.unique_to_announced(&unique).map(|id| serde_json::Value::from(id).to_string())
+}
+
+/// Replaces an id wherever it stands as a value of its own; for ids that nothing else is ever called.
+pub fn rename<'t>(text: Cow<'t, str>, from: &str, to: &str) -> Cow<'t, str> {
+    let (from, to) = (format!("\"{from}\""), format!("\"{to}\""));
+    if text.contains(&from) { Cow::Owned(text.replace(&from, &to)) } else { text }
 }
 
 /// Replaces the value at `path` where there is one and `with` knows another.
@@ -207,7 +213,7 @@ mod tests {
         let (contexts, id) = one_pair();
         let result = r#"{"result":{},"exceptionDetails":{"executionContextId":3}}"#;
         assert_eq!(
-            result_to_announced(&contexts, result),
+            result_to_announced(&contexts, result.into()),
             format!(r#"{{"result":{{}},"exceptionDetails":{{"executionContextId":{id}}}}}"#)
         );
         let event = r#"{"type":"log","executionContextId":3}"#;

@@ -9,6 +9,7 @@
 //!
 //! If attaching fails, the waiting commands get Chrome's reason, and the tab is dormant again.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -39,6 +40,8 @@ impl Core {
         let Some(Attachment::Waking(wake)) = self.tabs.get_mut(tab).map(|tab| &mut tab.attachment) else { return };
         wake.outstanding = steps.len();
         for (method, params, step) in steps {
+            let Some(known) = self.tabs.get(tab) else { return };
+            let params = known.frame_to_real(Cow::Borrowed(&params)).into_owned();
             let call = Call::CdpCommand { tab, method: &method, params: &params, child: None };
             self.call(&call, Continuation::Waking { tab, step });
         }
@@ -77,6 +80,8 @@ impl Core {
         wake.outstanding = wake.outstanding.saturating_sub(1);
         let is_last = wake.outstanding == 0;
         match (step, result) {
+            // Without its frames a page cannot be told of.
+            (WakeStep::FrameTree, Err(error)) => return self.give_up_waking(tab, error),
             (WakeStep::FrameTree, Ok(result)) => wake.frame_tree = Some(result.get().to_owned()),
             (WakeStep::Script { session, announced }, Ok(result)) => {
                 let real = crate::translate::text_field(result.get(), "identifier");
@@ -93,7 +98,7 @@ impl Core {
             (WakeStep::Helper { handle }, Ok(result)) => self.on_helper_made(tab, &handle, result.get()),
             (WakeStep::Other { .. }, Ok(_)) => {}
             (WakeStep::Other { method }, Err(error)) => tracing::warn!(%tab, method, %error, "a step of waking failed"),
-            (WakeStep::FrameTree | WakeStep::Script { .. } | WakeStep::World { .. } | WakeStep::Helper { .. }, Err(error)) => {
+            (WakeStep::Script { .. } | WakeStep::World { .. } | WakeStep::Helper { .. }, Err(error)) => {
                 tracing::warn!(%tab, %error, "a step of waking failed");
             }
         }
@@ -116,13 +121,21 @@ impl Core {
         let Some(Attachment::Waking(wake)) = self.tabs.get_mut(tab).map(|tab| &mut tab.attachment) else { return };
         wake.stage = WakeStage::MakingWorlds;
         let tree = wake.frame_tree.take().unwrap_or_default();
-        let frames = child_frames(&tree);
-        wake.outstanding = frames.len() * worlds.len();
+        let mut lack_worlds = Vec::new();
+        for frame in frames_of(&tree) {
+            if frame.parent_id.is_some() {
+                self.announce_frame(tab, &frame);
+                lack_worlds.push(frame.id);
+            } else if self.note_main_frame(tab, &frame.id) {
+                lack_worlds.push(frame.id);
+            }
+        }
+        let Some(Attachment::Waking(wake)) = self.tabs.get_mut(tab).map(|tab| &mut tab.attachment) else { return };
+        wake.outstanding = lack_worlds.len() * worlds.len();
         let is_done = wake.outstanding == 0;
-        for frame in &frames {
-            self.announce_frame(tab, frame);
+        for frame in &lack_worlds {
             for name in &worlds {
-                let params = serde_json::json!({ "frameId": frame.id, "worldName": name, "grantUniveralAccess": true }).to_string();
+                let params = serde_json::json!({ "frameId": frame, "worldName": name, "grantUniveralAccess": true }).to_string();
                 let method = "Page.createIsolatedWorld";
                 let step = WakeStep::Other { method: method.to_owned() };
                 self.call(&Call::CdpCommand { tab, method, params: &params, child: None }, Continuation::Waking { tab, step });
@@ -143,14 +156,24 @@ impl Core {
         known.contexts.iter().filter(|context| context.frame == known.page.as_str()).filter_map(|context| name(&context.world)).collect()
     }
 
-    fn announce_frame(&mut self, tab: TabId, frame: &ChildFrame) {
-        let subject = Subject::Page(tab);
-        if let Some(known) = self.tabs.get_mut(tab) {
-            known.frames.push(frame.id.clone());
-        }
+    /// Says whether the main frame is another than the one that the worlds were asked for.
+    fn note_main_frame(&mut self, tab: TabId, frame: &str) -> bool {
+        let Some(known) = self.tabs.get_mut(tab) else { return false };
+        let before = known.main_frame.take();
+        known.main_frame = (frame != known.page.as_str()).then(|| TargetId::new(frame));
+        known.main_frame != before
+    }
+
+    fn announce_frame(&mut self, tab: TabId, frame: &Frame) {
+        let Some(known) = self.tabs.get_mut(tab) else { return };
+        known.frames.push(frame.id.clone());
         let attached = serde_json::json!({ "frameId": frame.id, "parentFrameId": frame.parent_id }).to_string();
-        self.deliver(&subject, "Page.frameAttached", &attached);
-        self.deliver(&subject, "Page.frameNavigated", &format!(r#"{{"frame":{},"type":"Navigation"}}"#, frame.text));
+        let navigated = format!(r#"{{"frame":{},"type":"Navigation"}}"#, frame.text);
+        for (method, params) in [("Page.frameAttached", attached), ("Page.frameNavigated", navigated)] {
+            let Some(known) = self.tabs.get(tab) else { return };
+            let params = known.frame_to_announced(params.into());
+            self.deliver(&Subject::Page(tab), method, &params);
+        }
     }
 
     fn pair_contexts(&mut self, tab: TabId) {
@@ -171,9 +194,8 @@ impl Core {
     fn handle_held_events(&mut self, tab: TabId) {
         let Some(known) = self.tabs.get_mut(tab) else { return };
         let Attachment::Waking(wake) = &mut known.attachment else { return };
-        let (held, page) = (std::mem::take(&mut wake.held), known.page.clone());
-        for event in held {
-            if event.child.is_none() && self.is_told(tab, &page, &event) {
+        for event in std::mem::take(&mut wake.held) {
+            if event.child.is_none() && self.is_told(tab, &event) {
                 continue;
             }
             self.handle_cdp_event(tab, event.child.as_ref(), &event.method, &event.params);
@@ -199,7 +221,7 @@ impl Core {
 
     /// Whether clients know already what a held event says: of the main frame's lifecycle so far, which Chrome tells when
     /// it is asked for it, and of frames that are in the frame tree too.
-    fn is_told(&self, tab: TabId, page: &TargetId, event: &HeldEvent) -> bool {
+    fn is_told(&self, tab: TabId, event: &HeldEvent) -> bool {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct OfFrame {
@@ -209,10 +231,16 @@ impl Core {
         }
         let (Some(known), Ok(of)) = (self.tabs.get(tab), serde_json::from_str::<OfFrame>(&event.params)) else { return false };
         match event.method.as_str() {
-            LIFECYCLE => of.frame_id == page.as_str() && known.lifecycle.contains(&of.name),
+            LIFECYCLE => of.frame_id == known.main_frame.as_ref().unwrap_or(&known.page).as_str() && known.lifecycle.contains(&of.name),
             "Page.frameAttached" => known.frames.contains(&of.frame_id),
             _ => false,
         }
+    }
+
+    fn give_up_waking(&mut self, tab: TabId, error: &CdpError) {
+        self.pending.take_where(|entry| entry.tab == Some(tab) && matches!(entry.continuation, Continuation::Waking { .. }));
+        self.on_wake_failed(tab, error);
+        self.call(&Call::DetachTab { tab }, Continuation::Nothing);
     }
 
     /// Attaching failed, or the tab lost the debugger on the way.
@@ -254,15 +282,15 @@ fn explain_attach_error(error: &CdpError) -> CdpError {
     CdpError::Refused(format!("The debugger could not be attached to this tab: {reason}{advice}"))
 }
 
-struct ChildFrame {
+struct Frame {
     id: String,
     parent_id: Option<String>,
     /// The CDP `Frame`, as Chrome wrote it.
     text: String,
 }
 
-/// The frames below the main one, parents first.
-fn child_frames(tree: &str) -> Vec<ChildFrame> {
+/// All frames of a page, parents first.
+fn frames_of(tree: &str) -> Vec<Frame> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Node<'a> {
@@ -273,7 +301,7 @@ fn child_frames(tree: &str) -> Vec<ChildFrame> {
     }
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
-    struct Frame {
+    struct Ids {
         id: String,
         parent_id: Option<String>,
     }
@@ -283,10 +311,8 @@ fn child_frames(tree: &str) -> Vec<ChildFrame> {
     while let Some(text) = unread.pop_front() {
         let Ok(node) = serde_json::from_str::<Node<'_>>(text) else { continue };
         unread.extend(node.child_frames.iter().map(|child| child.get()));
-        if let Ok(frame) = serde_json::from_str::<Frame>(node.frame.get())
-            && frame.parent_id.is_some()
-        {
-            found.push(ChildFrame { id: frame.id, parent_id: frame.parent_id, text: node.frame.get().to_owned() });
+        if let Ok(Ids { id, parent_id }) = serde_json::from_str(node.frame.get()) {
+            found.push(Frame { id, parent_id, text: node.frame.get().to_owned() });
         }
     }
     found

@@ -329,7 +329,7 @@ fn a_second_tab_of_the_same_number_is_another_tab() {
 }
 
 #[test]
-fn a_step_of_waking_that_chrome_never_answers_holds_the_tab_no_longer_than_its_deadline() {
+fn a_page_that_does_not_answer_while_it_wakes_is_dormant_again_after_the_deadline_and_can_be_tried_again() {
     let mut script = Script::with_tabs(1);
     let (client, session, _) = initialized(&mut script);
     script.request(client, Some(&session), "Runtime.evaluate", json!({}));
@@ -340,7 +340,13 @@ fn a_step_of_waking_that_chrome_never_answers_holds_the_tab_no_longer_than_its_d
         script.advance(std::time::Duration::from_secs(1));
         script.extension_event("pong", json!({}));
     }
-    assert!(script.calls().iter().any(|call| call["params"]["method"] == "Runtime.evaluate"));
+    let heard = script.heard(client);
+    let error = heard.last().unwrap()["error"]["message"].as_str().unwrap();
+    assert!(error.contains("Page.getFrameTree") && error.contains("10 s"), "{error}");
+    assert!(script.calls().iter().any(|call| call["method"] == "detachTab"));
+    script.request(client, Some(&session), "Runtime.evaluate", json!({}));
+    script.finish_waking(&main_frame(1));
+    script.next_command("Runtime.evaluate");
 }
 
 #[test]
@@ -456,7 +462,8 @@ fn a_page_is_prepared_for_exposed_functions_without_waking_and_is_so_once_awake(
             let result = match method {
                 "Page.getFrameTree" => json!({ "frameTree": main_frame(1) }),
                 "Runtime.enable" => {
-                    let context = json!({ "id": 3, "uniqueId": "u", "origin": "", "name": "", "auxData": { "isDefault": true, "frameId": "T1" } });
+                    let context =
+                        json!({ "id": 3, "uniqueId": "u", "origin": "", "name": "", "auxData": { "isDefault": true, "frameId": "T1" } });
                     script.cdp_event(1, "Runtime.executionContextCreated", json!({ "context": context }));
                     json!({})
                 }
@@ -470,7 +477,11 @@ fn a_page_is_prepared_for_exposed_functions_without_waking_and_is_so_once_awake(
         }
     }
     assert_eq!(done[0]["contextId"], 3, "the helper is made in the real context");
-    assert_eq!(done[1..], [run_through("real.1", "controller()"), run_through("real.1", "addBinding('f')")], "then the script, then what woke");
+    assert_eq!(
+        done[1..],
+        [run_through("real.1", "controller()"), run_through("real.1", "addBinding('f')")],
+        "then the script, then what woke"
+    );
 }
 
 #[test]
@@ -494,4 +505,22 @@ fn a_person_who_navigates_takes_what_was_prepared_with_the_document() {
     script.request(client, Some(&session), "Page.reload", json!({}));
     let replayed = script.finish_waking(&main_frame(1));
     assert!(!replayed.contains(&"Runtime.evaluate".to_owned()), "{replayed:?}");
+}
+
+#[test]
+fn a_prerendered_page_in_the_place_of_the_first_keeps_the_frame_id_that_clients_know() {
+    let mut script = Script::with_tabs(1);
+    let (client, session, _) = initialized(&mut script);
+    script.request(client, Some(&session), "Page.navigate", json!({ "url": "https://site/next", "frameId": "T1" }));
+    let replayed = script.finish_waking(&json!({ "frame": { "id": "real-main", "loaderId": "l", "url": "https://site/1" } }));
+    let worlds = replayed.iter().filter(|method| *method == "Page.createIsolatedWorld").count();
+    assert_eq!(worlds, 2, "asked for in the frame that was known, and again in the real one");
+    let navigate = script.next_command("Page.navigate");
+    assert_eq!(navigate["params"]["params"]["frameId"], "real-main");
+    script.reply(&navigate, json!({ "frameId": "real-main", "loaderId": "l2" }));
+    script.cdp_event(1, "Page.frameNavigated", json!({ "frame": { "id": "real-main", "url": "https://site/next" } }));
+    let heard = script.heard(client);
+    let reply = heard.iter().find(|m| m["result"]["loaderId"] == "l2").unwrap();
+    assert_eq!(reply["result"]["frameId"], "T1");
+    assert!(heard.iter().any(|m| m["method"] == "Page.frameNavigated" && m["params"]["frame"]["id"] == "T1"));
 }

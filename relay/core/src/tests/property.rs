@@ -79,9 +79,18 @@ struct FakeTab {
     contexts: BTreeSet<i64>,
     frames: BTreeSet<String>,
     children: BTreeSet<String>,
+    /// Which prerendered page has taken the place of the first.
+    prerendered: Option<usize>,
 }
 
+/// How the ids begin that only Chrome knows.
+const PRERENDERED: &str = "prerendered-";
+
 impl FakeTab {
+    fn main_frame(&self, tab: i64) -> String {
+        self.prerendered.map_or_else(|| format!("T{tab}"), |n| format!("{PRERENDERED}{tab}-{n}"))
+    }
+
     fn detach(&mut self) {
         self.attached = false;
         self.runtime_on = false;
@@ -145,6 +154,7 @@ impl World {
     fn on_told(&mut self, client: ClientId, message: &Value) {
         let listener = self.listeners.get_mut(&client).expect("only clients that are there are told anything");
         assert!(!listener.closed, "told after it had gone: {message}");
+        assert!(!message.to_string().contains(PRERENDERED), "Chrome's own id of a main frame: {message}");
         let session = message["sessionId"].as_str().map(str::to_owned);
         if let Some(id) = message["id"].as_i64() {
             let (sent_on, method) = listener.waiting.remove(&id).unwrap_or_else(|| panic!("a reply nobody waits for: {message}"));
@@ -253,6 +263,10 @@ impl World {
             }
             Step::TabNavigated(n) => {
                 let tab = self.tab(*n);
+                // While nothing debugs it, a prerendered page may take the place of the first.
+                if let Some(fake) = self.tabs.get_mut(&tab).filter(|fake| !fake.attached && n % 4 == 1) {
+                    fake.prerendered = Some(*n);
+                }
                 self.extension_event("tabUpdated", &json!({ "tabId": tab, "status": "loading", "url": format!("https://site/{n}") }));
                 self.extension_event(
                     "tabNavigated",
@@ -377,6 +391,9 @@ impl World {
             14 => ("Emulation.setEmulatedMedia", json!({ "media": "print" })),
             15 => ("Page.startScreencast", json!({})),
             16 => ("Page.stopScreencast", json!({})),
+            17 => ("Page.addScriptToEvaluateOnNewDocument", json!({ "source": "prepare()" })),
+            18 => ("Runtime.evaluate", json!({ "contextId": context, "expression": "new UtilityScript()" })),
+            19 => ("Runtime.callFunctionOn", json!({ "objectId": "tabwire.helper.1", "arguments": [{ "value": "prepare()" }] })),
             n => {
                 let init = playwright_init();
                 let (method, params) = &init[n % init.len()];
@@ -400,9 +417,9 @@ impl World {
         let id = i64::try_from(number).unwrap() + 1;
         let (frame, child) = (format!("F{tab}-{number}"), format!("C{tab}-{number}"));
         let Some(fake) = self.tabs.get_mut(&tab).filter(|fake| fake.attached && self.extension) else { return };
-        let on = fake.runtime_on;
+        let (on, main) = (fake.runtime_on, fake.main_frame(tab));
         let (method, params) = match kind {
-            0 | 1 if on && fake.contexts.insert(id) => ("Runtime.executionContextCreated", context(tab, id)),
+            0 | 1 if on && fake.contexts.insert(id) => ("Runtime.executionContextCreated", context(&main, id)),
             2 if on && fake.contexts.remove(&id) => {
                 ("Runtime.executionContextDestroyed", json!({ "executionContextId": id, "executionContextUniqueId": format!("u{id}") }))
             }
@@ -410,9 +427,7 @@ impl World {
                 fake.contexts.clear();
                 ("Runtime.executionContextsCleared", json!({}))
             }
-            4 if fake.frames.insert(frame.clone()) => {
-                ("Page.frameAttached", json!({ "frameId": frame, "parentFrameId": format!("T{tab}") }))
-            }
+            4 if fake.frames.insert(frame.clone()) => ("Page.frameAttached", json!({ "frameId": frame, "parentFrameId": main })),
             5 if fake.frames.remove(&frame) => ("Page.frameDetached", json!({ "frameId": frame, "reason": "remove" })),
             6 if fake.children.insert(child.clone()) => {
                 let info = json!({ "targetId": format!("X{child}"), "type": "iframe" });
@@ -472,7 +487,7 @@ impl World {
                 json!({})
             }
             ("cdpCommand", Some("Page.getFrameTree")) => {
-                let main = format!("T{tab_id}");
+                let main = self.tabs[&tab_id].main_frame(tab_id);
                 let child = |id: &String| json!({ "frame": { "id": id, "parentId": main, "url": "x" } });
                 let children: Vec<_> = self.tabs[&tab_id].frames.iter().map(child).collect();
                 json!({ "frameTree": { "frame": { "id": main }, "childFrames": children } })
@@ -491,8 +506,9 @@ impl World {
         if was_on {
             self.extension_event("cdpEvent", &json!({ "tabId": tab, "method": "Runtime.executionContextsCleared", "params": {} }));
         }
+        let main = self.tabs[&tab].main_frame(tab);
         for id in self.tabs[&tab].contexts.clone() {
-            let params = context(tab, id);
+            let params = context(&main, id);
             self.extension_event("cdpEvent", &json!({ "tabId": tab, "method": "Runtime.executionContextCreated", "params": params }));
         }
     }
@@ -551,9 +567,9 @@ impl World {
     }
 }
 
-fn context(tab: i64, id: i64) -> Value {
+fn context(frame: &str, id: i64) -> Value {
     let name = if id % 2 == 0 { "" } else { "utility" };
-    let aux = json!({ "isDefault": name.is_empty(), "frameId": format!("T{tab}") });
+    let aux = json!({ "isDefault": name.is_empty(), "frameId": frame });
     json!({ "context": { "id": id, "uniqueId": format!("u{id}"), "name": name, "auxData": aux } })
 }
 
