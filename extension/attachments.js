@@ -122,7 +122,7 @@ export function sendCommand(tabId, method, params, child) {
     remember();
   }
   const answer = chrome.debugger.sendCommand(target, method, params);
-  keepFramesComing(tabId, method, answer);
+  keepFramesComing(tabId, method, params, answer);
   return answer;
 }
 

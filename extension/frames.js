@@ -24,7 +24,7 @@ const MAY_WAIT = /^(Input\.|Runtime\.(awaitPromise|callFunctionOn|evaluate)$)/;
  * @property {'nobody' | 'us' | 'client'} runner Who runs the tab's screencast.
  * @property {number} late How many commands are not answered yet though they should be.
  * @property {ReturnType<typeof setTimeout>} [linger] Ends our screencast.
- * @property {boolean} focused Somebody has said whether the page has the focus.
+ * @property {boolean} focused The page was told that it has the focus.
  * @property {boolean} resized A client gave the page another size.
  */
 
@@ -35,9 +35,10 @@ const tabs = new Map();
  * A command is on its way to this tab.
  * @param {number} tabId
  * @param {string} method
+ * @param {{ enabled?: boolean }} params
  * @param {Promise<unknown>} answer
  */
-export function keepFramesComing(tabId, method, answer) {
+export function keepFramesComing(tabId, method, params, answer) {
   if (method === 'Page.startScreencast') {
     framesOf(tabId).runner = 'client';
   } else if (method === 'Page.stopScreencast') {
@@ -47,7 +48,7 @@ export function keepFramesComing(tabId, method, answer) {
   } else if (method === 'Emulation.setDeviceMetricsOverride') {
     framesOf(tabId).resized = true;
   } else if (method === 'Emulation.setFocusEmulationEnabled') {
-    framesOf(tabId).focused = true;
+    framesOf(tabId).focused = params.enabled === true;
   } else if (MAY_WAIT.test(method)) {
     watch(tabId, answer, SOON_MS);
   }

@@ -44,6 +44,12 @@ pub struct ServeOptions {
     /// Do not write the CDP URL to a file.
     #[arg(long)]
     pub no_cdp_url_file: bool,
+    /// What becomes of the tabs that a client created when it goes. Tabs of the person are never closed.
+    #[arg(long, value_enum, default_value_t = OnDisconnect::Keep)]
+    pub on_disconnect: OnDisconnect,
+    /// How long a page may be silent, in seconds, before a command to it fails.
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=3600))]
+    pub command_timeout: u32,
     /// The largest message taken from a client or the extension, in MiB.
     #[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub max_message_mib: u32,
@@ -62,6 +68,14 @@ impl ClientMode {
             Self::MultiClient => "multi-client",
         }
     }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum OnDisconnect {
+    /// They stay open.
+    Keep,
+    /// They are closed, whoever else uses them.
+    CloseCreated,
 }
 
 #[derive(Debug, Clone, Args)]

@@ -1,9 +1,11 @@
 //! What the relay runs with: the command line and the environment, brought together once.
 
+use std::time::Duration;
+
 use clap::ValueEnum;
 
 use crate::bundle;
-use crate::cli::{ClientMode, ServeOptions};
+use crate::cli::{ClientMode, OnDisconnect, ServeOptions};
 use crate::token::Token;
 
 /// How much may wait for one client that does not read before it is closed.
@@ -14,6 +16,8 @@ pub struct Config {
     pub client_mode: ClientMode,
     /// The extensions that are let in, by id.
     pub extension_ids: Vec<String>,
+    pub on_disconnect: OnDisconnect,
+    pub command_timeout: Duration,
     pub max_message: usize,
     pub outbox_limit: usize,
     pub token: Token,
@@ -26,7 +30,28 @@ impl Config {
         extension_ids.extend(options.extension_ids.iter().cloned());
         let max_message = usize::try_from(options.max_message_mib)? << 20;
         let client_mode = options.client_mode.map_or_else(client_mode_of_environment, Ok)?;
-        Ok(Self { port, client_mode, extension_ids, max_message, outbox_limit: OUTBOX_LIMIT.max(max_message), token })
+        Ok(Self {
+            port,
+            client_mode,
+            extension_ids,
+            on_disconnect: options.on_disconnect,
+            command_timeout: Duration::from_secs(options.command_timeout.into()),
+            max_message,
+            outbox_limit: OUTBOX_LIMIT.max(max_message),
+            token,
+        })
+    }
+
+    /// What the core runs with. Its ids must not be guessed by one client of another.
+    pub fn core(&self) -> tabwire_core::Config {
+        tabwire_core::Config {
+            command_within: self.command_timeout,
+            on_disconnect: match self.on_disconnect {
+                OnDisconnect::Keep => tabwire_core::OnDisconnect::Keep,
+                OnDisconnect::CloseCreated => tabwire_core::OnDisconnect::CloseCreated,
+            },
+            ..tabwire_core::Config::new(rand::random())
+        }
     }
 }
 

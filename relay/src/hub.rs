@@ -39,9 +39,9 @@ pub struct Description {
 
 pub type HubSender = mpsc::Sender<ToHub>;
 
-pub fn start(registry: Arc<Registry>) -> (HubSender, JoinHandle<()>) {
+pub fn start(config: tabwire_core::Config, registry: Arc<Registry>) -> (HubSender, JoinHandle<()>) {
     let (sender, inbox) = mpsc::channel(INBOX);
-    let core = Core::new(tabwire_core::Config::new(rand::random()));
+    let core = Core::new(config);
     let hub =
         Hub { core, registry, inbox, started: Instant::now(), clients: HashMap::new(), extension: None, memory: Memory::look_after() };
     (sender, tokio::spawn(hub.run()))

@@ -49,10 +49,9 @@ impl Core {
         if self.clients.map.remove(&client).is_none() {
             return;
         }
-        for id in self.sessions.of_client(client) {
-            if let Some(ended) = self.sessions.close(id) {
-                self.release(&ended);
-            }
+        let ended: Vec<_> = self.sessions.of_client(client).into_iter().filter_map(|id| self.sessions.close(id)).collect();
+        for session in &ended {
+            self.release(session);
         }
         self.release_client(client);
     }

@@ -10,6 +10,7 @@ use crate::contexts::{Context, Created};
 use crate::error::CdpError;
 use crate::forward::LIFECYCLE;
 use crate::ids::{ChildId, SessionId, TabId, TargetId};
+use crate::mirror::Mirror;
 use crate::pending::Continuation;
 use crate::sessions::Subject;
 use crate::targets::{Attachment, Child, HeldEvent, Tab};
@@ -70,6 +71,15 @@ impl Core {
 
     pub(crate) fn on_cdp_event(&mut self, tab: TabId, child: Option<&ChildId>, method: &str, params: &str) {
         let Some(known) = self.tabs.get_mut(tab) else { return };
+        if child.is_none() {
+            match method {
+                "Page.javascriptDialogOpening" => known.dialog_is_open = true,
+                "Page.javascriptDialogClosed" => known.dialog_is_open = false,
+                "Inspector.targetCrashed" => known.is_crashed = true,
+                "Inspector.targetReloadedAfterCrash" => known.is_crashed = false,
+                _ => {}
+            }
+        }
         match &mut known.attachment {
             Attachment::Live => {}
             // Events of a debugger that was just given up.
@@ -83,6 +93,9 @@ impl Core {
             }
             Attachment::Waking(wake) => {
                 wake.held.push(HeldEvent { method: method.to_owned(), params: params.to_owned(), child: child.cloned() });
+                if child.is_none() && method == "Inspector.targetCrashed" {
+                    self.wake_crashed(tab);
+                }
                 return;
             }
         }
@@ -94,6 +107,10 @@ impl Core {
         let Some(known) = self.tabs.get_mut(tab) else { return };
         let params = &*known.frame_to_announced(Cow::Borrowed(params));
         let subject = child.map_or(Subject::Page(tab), |child| Subject::Child(tab, child.clone()));
+        if let Some(mirror) = self.mirror_of(&subject) {
+            mirror.note(method, params);
+        }
+        let Some(known) = self.tabs.get_mut(tab) else { return };
         match (method, child) {
             ("Target.attachedToTarget", _) => self.on_child_attached(tab, child, params),
             ("Target.detachedFromTarget", _) => {
@@ -120,6 +137,14 @@ impl Core {
                     if method == "Page.frameAttached" {
                         known.frames.push(id);
                     }
+                }
+                self.deliver(&subject, method, params);
+            }
+            ("Inspector.targetCrashed", None) => {
+                // Chrome would answer when the page is reloaded, if ever.
+                let unanswered = self.pending.take_where(|entry| entry.waits_for_page(tab));
+                for entry in unanswered {
+                    self.on_call_failed(entry, &CdpError::PageCrashed);
                 }
                 self.deliver(&subject, method, params);
             }
@@ -192,6 +217,7 @@ impl Core {
             kind: info.kind,
             below: below.cloned(),
             waiting_for_debugger: attached.waiting_for_debugger,
+            mirror: Mirror::default(),
         };
         let Some(known) = self.tabs.get_mut(tab) else { return };
         known.children.insert(child.clone(), entry);

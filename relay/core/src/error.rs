@@ -26,6 +26,12 @@ pub enum CdpError {
     ExtensionGone,
     #[error("{0}: no answer from the browser within {1} seconds; its outcome is unknown.")]
     DeadlinePassed(String, u64),
+    #[error(
+        "{0}: the page did not answer for {1} seconds: it is busy, stopped or hung. The outcome is unknown; try again later, or reload the page."
+    )]
+    PageSilent(String, u64),
+    #[error("The page has crashed. Reload it, or navigate elsewhere, and try again.")]
+    PageCrashed,
     #[error("The debugger was detached from this tab ({0}) while this command was under way; its outcome is unknown.")]
     Detached(String),
     #[error("The tab was closed.")]
@@ -50,6 +56,8 @@ impl CdpError {
             | Self::ExtensionAbsent
             | Self::ExtensionGone
             | Self::DeadlinePassed(..)
+            | Self::PageSilent(..)
+            | Self::PageCrashed
             | Self::Detached(_)
             | Self::TabClosed
             | Self::Refused(_) => -32000,

@@ -135,6 +135,7 @@ impl Core {
                 self.send_reply(client, session, request, r#"{"success":true}"#);
             }
             Continuation::Late => self.on_late_answer(entry.tab, result),
+            Continuation::Probe => self.on_probe_answered(entry.tab, entry.child.as_ref()),
             Continuation::Nothing => {}
         }
     }
@@ -161,7 +162,9 @@ impl Core {
             Continuation::Tabs => self.give_up_extension(&format!("the extension could not list its tabs: {error}")),
             Continuation::Attached { tab } => self.on_wake_failed(tab, error),
             Continuation::Waking { tab, step } => self.on_wake_step(tab, step, Err(error)),
-            Continuation::Late | Continuation::Nothing => tracing::debug!(method = entry.method, %error, "failed"),
+            // An error of Chrome's own is an answer too.
+            Continuation::Probe if matches!(error, CdpError::Chrome { .. }) => self.on_probe_answered(entry.tab, entry.child.as_ref()),
+            Continuation::Late | Continuation::Nothing | Continuation::Probe => tracing::debug!(method = entry.method, %error, "failed"),
         }
     }
 

@@ -8,7 +8,7 @@ use crate::cdp::{self, Request};
 use crate::error::CdpError;
 use crate::ids::{ChildId, ClientId, SessionId, TabId};
 use crate::intercept::Handled;
-use crate::pending::{Continuation, Note};
+use crate::pending::{Continuation, Note, REVIVING};
 use crate::screencast::SCREENCAST;
 use crate::sessions::Subject;
 use crate::wire::Call;
@@ -52,9 +52,17 @@ pub(crate) const ENABLED_DOMAINS: &[&str] = &[
 /// `Page.lifecycleEvent` has a switch of its own beside `Page.enable`; a session's `enabled` holds it under this name.
 pub(crate) const LIFECYCLE: &str = "Page.lifecycleEvent";
 
+/// The name in a session's `enabled` that lets an event of this method through.
+pub(crate) fn gate_of(method: &str) -> &str {
+    if method == LIFECYCLE || method == SCREENCAST { method } else { cdp::domain(method) }
+}
+
 impl Core {
     /// A command of a session whose tab is live.
     pub(crate) fn to_live_page(&mut self, session: SessionId, tab: TabId, request: &Request<'_>) -> Result<Handled, CdpError> {
+        if self.tabs.get(tab).is_some_and(|known| known.is_crashed) && !REVIVING.contains(&request.method.as_ref()) {
+            return Err(CdpError::PageCrashed);
+        }
         match request.method.as_ref() {
             "Page.addScriptToEvaluateOnNewDocument" => {
                 let note = Note::Script { params: request.params.to_string() };
@@ -70,14 +78,9 @@ impl Core {
             }
             _ => {}
         }
-        let replay = journal::find_init(&request.method).map(|init| init.replay);
-        let is_switch = request.method.ends_with(".enable") || request.method.ends_with(".disable");
-        if let Some(view) = self.sessions.get_mut(session)
-            && (is_switch || replay.is_some_and(|replay| replay != journal::Replay::Never) || journal::undoes(&request.method))
-        {
-            view.journal.record(&request.method, self.texts.share(&request.params), None);
-        }
-        if replay == Some(journal::Replay::Default) && self.is_default_on_persons_tab(session, tab) {
+        self.keep_in_journal(session, request);
+        let is_default = journal::find_init(&request.method).is_some_and(|init| init.replay == journal::Replay::Default);
+        if is_default && self.is_default_on_persons_tab(session, tab) {
             return Ok(Handled::empty());
         }
         if request.method == "Runtime.runIfWaitingForDebugger"
@@ -94,6 +97,23 @@ impl Core {
             }
         }
         Ok(self.forward(session, tab, None, request))
+    }
+
+    /// A command of a session that sees a target below a tab.
+    pub(crate) fn to_child(&mut self, session: SessionId, tab: TabId, child: &ChildId, request: &Request<'_>) -> Handled {
+        if request.method == "Page.addScriptToEvaluateOnNewDocument" {
+            let note = Note::Script { params: request.params.to_string() };
+            self.forward_noting(session, tab, Some(child), request, note);
+            return Handled::Later;
+        }
+        self.keep_in_journal(session, request);
+        self.forward(session, tab, Some(child), request)
+    }
+
+    fn keep_in_journal(&mut self, session: SessionId, request: &Request<'_>) {
+        if let Some(view) = self.sessions.get_mut(session).filter(|_| journal::is_kept(&request.method)) {
+            view.journal.record(&request.method, self.texts.share(&request.params), None);
+        }
     }
 
     /// What a client's library sets in every page as it comes must not show in a tab that the client did not create.
@@ -132,7 +152,12 @@ impl Core {
         if request.method == "Page.setLifecycleEventsEnabled" {
             self.note_lifecycle_switch(session, &request.params);
             // Chrome has them on as long as anyone wants them.
-            return self.sessions.enabled_elsewhere(session, LIFECYCLE).then(Handled::empty);
+            return self.sessions.enabled_elsewhere(session, LIFECYCLE).then(|| {
+                if self.sessions.get(session).is_some_and(|view| view.enabled.contains(LIFECYCLE)) {
+                    self.tell_mirrored(session, LIFECYCLE);
+                }
+                Handled::empty()
+            });
         }
         let (domain, verb) = request.method.split_once('.')?;
         let view = self.sessions.get_mut(session)?;
@@ -140,22 +165,29 @@ impl Core {
             "enable" => {
                 let is_new = view.enabled.insert(domain.to_owned());
                 let is_page = matches!(view.subject, Subject::Page(_));
-                if domain == "Runtime" && is_page && (!is_new || self.sessions.enabled_elsewhere(session, domain)) {
-                    if is_new {
-                        self.announce_contexts_to(session);
-                    }
-                    return Some(Handled::empty());
+                let is_on = !is_new || self.sessions.enabled_elsewhere(session, domain);
+                if is_new && is_on && domain == "Runtime" && is_page {
+                    self.announce_contexts_to(session);
+                } else if is_new && is_on {
+                    self.tell_mirrored(session, domain);
                 }
-                None
+                // Chrome would take it for the wish to hear of all contexts anew, and everyone would.
+                (is_on && domain == "Runtime").then(Handled::empty)
             }
             "disable" => {
                 view.enabled.remove(domain);
-                let page = if let Subject::Page(tab) = view.subject { Some(tab) } else { None };
+                let subject = view.subject.clone();
                 if self.sessions.enabled_elsewhere(session, domain) {
                     return Some(Handled::empty());
                 }
+                if let Some(mirror) = self.mirror_of(&subject) {
+                    mirror.forget(domain);
+                }
                 // Chrome tells of no context any more, so the book would go stale.
-                if let Some(known) = page.filter(|_| domain == "Runtime").and_then(|tab| self.tabs.get_mut(tab)) {
+                if let Subject::Page(tab) = subject
+                    && domain == "Runtime"
+                    && let Some(known) = self.tabs.get_mut(tab)
+                {
                     known.contexts.clear();
                 }
                 None
@@ -237,14 +269,20 @@ impl Core {
         self.send_reply(client, session, request, &result);
     }
 
+    /// An event of this target, in the ids that clients know.
+    pub(crate) fn in_clients_words<'p>(&self, subject: &Subject, method: &str, params: &'p str) -> Cow<'p, str> {
+        let Subject::Page(tab) = subject else { return Cow::Borrowed(params) };
+        match self.tabs.get(*tab) {
+            Some(tab) if tab.contexts.translates() => translate::event_to_announced(&tab.contexts, method, params),
+            _ => Cow::Borrowed(params),
+        }
+    }
+
     /// An event to the sessions of its target that asked for it.
     pub(crate) fn deliver(&mut self, subject: &Subject, method: &str, params: &str) {
         let domain = cdp::domain(method);
-        let gate = if method == LIFECYCLE || method == SCREENCAST { method } else { domain };
-        let translated = match (subject, self.tabs.get(subject.tab().unwrap_or(TabId(-1)))) {
-            (Subject::Page(_), Some(tab)) if tab.contexts.translates() => translate::event_to_announced(&tab.contexts, method, params),
-            _ => Cow::Borrowed(params),
-        };
+        let gate = gate_of(method);
+        let translated = self.in_clients_words(subject, method, params);
         for (id, view) in self.sessions.viewing(subject) {
             if domain == "Inspector" || view.enabled.contains(gate) {
                 let text = cdp::event(view.parent.map(|_| id), method, &translated);

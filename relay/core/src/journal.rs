@@ -97,14 +97,58 @@ pub const INIT: &[Init] = &[
     init("WebMCP.enable",                              Answer::Empty,            Replay::Always),
 ];
 
+/// What a session sets in a page, and what sets it back when the session goes: the method, and its parameters.
+#[rustfmt::skip]
+const OVERRIDES: &[(&str, &str, &str)] = &[
+    ("Emulation.setAutoDarkModeOverride",           "Emulation.setAutoDarkModeOverride",           "{}"),
+    ("Emulation.setCPUThrottlingRate",              "Emulation.setCPUThrottlingRate",              r#"{"rate":1}"#),
+    ("Emulation.setDefaultBackgroundColorOverride", "Emulation.setDefaultBackgroundColorOverride", "{}"),
+    ("Emulation.setDeviceMetricsOverride",          "Emulation.clearDeviceMetricsOverride",        "{}"),
+    ("Emulation.setEmulatedMedia",                  "Emulation.setEmulatedMedia",                  r#"{"media":"","features":[]}"#),
+    ("Emulation.setEmulatedVisionDeficiency",       "Emulation.setEmulatedVisionDeficiency",       r#"{"type":"none"}"#),
+    ("Emulation.setFocusEmulationEnabled",          "Emulation.setFocusEmulationEnabled",          r#"{"enabled":false}"#),
+    ("Emulation.setGeolocationOverride",            "Emulation.clearGeolocationOverride",          "{}"),
+    ("Emulation.setIdleOverride",                   "Emulation.clearIdleOverride",                 "{}"),
+    ("Emulation.setLocaleOverride",                 "Emulation.setLocaleOverride",                 "{}"),
+    ("Emulation.setScriptExecutionDisabled",        "Emulation.setScriptExecutionDisabled",        r#"{"value":false}"#),
+    ("Emulation.setScrollbarsHidden",               "Emulation.setScrollbarsHidden",               r#"{"hidden":false}"#),
+    ("Emulation.setTimezoneOverride",               "Emulation.setTimezoneOverride",               r#"{"timezoneId":""}"#),
+    ("Emulation.setTouchEmulationEnabled",          "Emulation.setTouchEmulationEnabled",          r#"{"enabled":false}"#),
+    ("Emulation.setUserAgentOverride",              "Emulation.setUserAgentOverride",              r#"{"userAgent":""}"#),
+    ("Input.setIgnoreInputEvents",                  "Input.setIgnoreInputEvents",                  r#"{"ignore":false}"#),
+    ("Input.setInterceptDrags",                     "Input.setInterceptDrags",                     r#"{"enabled":false}"#),
+    ("Network.emulateNetworkConditions",            "Network.emulateNetworkConditions",            r#"{"offline":false,"latency":0,"downloadThroughput":-1,"uploadThroughput":-1}"#),
+    ("Network.setBlockedURLs",                      "Network.setBlockedURLs",                      r#"{"urls":[]}"#),
+    ("Network.setBypassServiceWorker",              "Network.setBypassServiceWorker",              r#"{"bypass":false}"#),
+    ("Network.setCacheDisabled",                    "Network.setCacheDisabled",                    r#"{"cacheDisabled":false}"#),
+    ("Network.setExtraHTTPHeaders",                 "Network.setExtraHTTPHeaders",                 r#"{"headers":{}}"#),
+    ("Network.setUserAgentOverride",                "Network.setUserAgentOverride",                r#"{"userAgent":""}"#),
+    ("Page.setBypassCSP",                           "Page.setBypassCSP",                           r#"{"enabled":false}"#),
+    ("Page.setInterceptFileChooserDialog",          "Page.setInterceptFileChooserDialog",          r#"{"enabled":false}"#),
+    ("Page.setWebLifecycleState",                   "Page.setWebLifecycleState",                   r#"{"state":"active"}"#),
+];
+
+/// The command, with its parameters, that sets back what this one has set.
+pub fn find_undo(method: &str) -> Option<(&'static str, &'static str)> {
+    OVERRIDES.iter().find(|(set, _, _)| *set == method).map(|(_, undo, params)| (*undo, *params))
+}
+
+/// Whether a journal keeps a command that is sent to a live page.
+pub fn is_kept(method: &str) -> bool {
+    let is_switch = method.ends_with(".enable") || method.ends_with(".disable");
+    let is_replayed = find_init(method).is_some_and(|init| init.replay != Replay::Never);
+    is_switch || is_replayed || find_undo(method).is_some() || undoes(method)
+}
+
 /// Commands that take an earlier one back; one that names something takes back only what has that name.
 const UNDONE_BY: &[(&str, &str)] = &[
     ("Emulation.clearDeviceMetricsOverride", "Emulation.setDeviceMetricsOverride"),
     ("Emulation.clearGeolocationOverride", "Emulation.setGeolocationOverride"),
+    ("Emulation.clearIdleOverride", "Emulation.setIdleOverride"),
     ("Runtime.removeBinding", "Runtime.addBinding"),
 ];
 
-pub fn undoes(method: &str) -> bool {
+fn undoes(method: &str) -> bool {
     UNDONE_BY.iter().any(|(undo, _)| *undo == method)
 }
 
@@ -199,8 +243,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_is_sorted_and_names_each_method_once() {
+    fn the_tables_are_sorted_and_name_each_method_once() {
         assert!(INIT.is_sorted_by(|a, b| a.method < b.method));
+        assert!(OVERRIDES.is_sorted_by(|a, b| a.0 < b.0));
+    }
+
+    #[test]
+    fn whatever_changes_the_look_of_a_page_can_be_set_back() {
+        // Chrome has no command that gives a page its own fonts back; only detaching does.
+        let lasting = ["Page.setFontFamilies", "Page.setFontSizes"];
+        for init in INIT.iter().filter(|init| init.replay == Replay::Default && !lasting.contains(&init.method)) {
+            assert!(find_undo(init.method).is_some(), "{}", init.method);
+        }
     }
 
     #[test]

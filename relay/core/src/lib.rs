@@ -11,6 +11,7 @@ mod bootstrap;
 pub mod cdp;
 mod clients;
 mod contexts;
+mod deadlines;
 mod debugger_event;
 mod error;
 mod extension_event;
@@ -18,6 +19,7 @@ mod forward;
 pub mod ids;
 mod intercept;
 mod journal;
+mod mirror;
 mod pending;
 mod release;
 mod router;
@@ -86,6 +88,16 @@ pub struct Config {
     pub absent_within: Duration,
     /// How long Chrome may take to attach its debugger, or to create or close a tab.
     pub tab_call_within: Duration,
+    /// How long a page may be silent while a client waits for it.
+    pub command_within: Duration,
+    /// What becomes of the tabs that a client created when it goes.
+    pub on_disconnect: OnDisconnect,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnDisconnect {
+    Keep,
+    CloseCreated,
 }
 
 impl Config {
@@ -98,6 +110,8 @@ impl Config {
             greet_within: Duration::from_secs(5),
             absent_within: Duration::from_secs(40),
             tab_call_within: Duration::from_secs(10),
+            command_within: Duration::from_secs(30),
+            on_disconnect: OnDisconnect::Keep,
         }
     }
 }
@@ -229,11 +243,11 @@ impl Core {
             wire::Call::ListTabs | wire::Call::CreateTab { .. } => (None, None, call.name().to_owned()),
         };
         let deadline = match (call, &continuation) {
-            // A command of a client may take as long as the page does (`awaitPromise`, a slow load).
-            (wire::Call::CdpCommand { .. }, Continuation::Reply { .. }) => None,
+            (wire::Call::CdpCommand { .. }, Continuation::Reply { .. }) => Some(self.command_deadline()),
             _ => Some(self.now + self.config.tab_call_within),
         };
-        let entry = pending::Entry { continuation, tab, child, method, deadline };
+        let is_command = matches!(call, wire::Call::CdpCommand { .. });
+        let entry = pending::Entry { continuation, tab, child, method, deadline, is_command, is_probed: false };
         if matches!(self.extension, Extension::Absent) {
             self.on_call_failed(entry, &CdpError::ExtensionAbsent);
             return;
@@ -275,20 +289,7 @@ impl Core {
 
     fn on_time(&mut self) {
         let now = self.now;
-        for (call, entry) in self.pending.take_overdue(now) {
-            if matches!(entry.continuation, Continuation::Attached { .. } | Continuation::Created { .. }) {
-                let late = pending::Entry {
-                    continuation: Continuation::Late,
-                    tab: entry.tab,
-                    child: None,
-                    method: entry.method.clone(),
-                    deadline: None,
-                };
-                self.pending.insert(call, late);
-            }
-            let error = CdpError::DeadlinePassed(entry.method.clone(), self.config.tab_call_within.as_secs());
-            self.on_call_failed(entry, &error);
-        }
+        self.on_overdue_calls();
         if let Extension::Greeting { until, .. } = self.extension
             && until <= now
         {

@@ -20,6 +20,8 @@ pub enum Continuation {
     Created { client: ClientId, session: SessionId, request: i64 },
     /// A tab a client asked to close is closed.
     Closed { client: ClientId, session: SessionId, request: i64, tab: TabId },
+    /// A page that has been silent for long was asked whether it is there.
+    Probe,
     /// The one who waited was told that no answer came. What it did in the browser all the same is set right when it does.
     Late,
     /// Nobody waits for this one.
@@ -37,6 +39,9 @@ pub enum Note {
         params: String,
     },
 }
+
+/// What a crashed page can be asked: the browser answers it, and a page comes to life by it.
+pub const REVIVING: &[&str] = &["Page.close", "Page.navigate", "Page.navigateToHistoryEntry", "Page.reload"];
 
 #[derive(Debug)]
 pub enum WakeStep {
@@ -56,6 +61,31 @@ pub struct Entry {
     /// What is asked, for the error that says it was not answered.
     pub method: String,
     pub deadline: Option<Now>,
+    /// Whether it is a CDP command, and not a call to the browser itself.
+    pub is_command: bool,
+    /// Whether the page is being asked if it is there, because this takes long.
+    pub is_probed: bool,
+}
+
+impl Entry {
+    /// Whether a client waits here for this tab's own page, and not only for the browser.
+    pub fn waits_for_page(&self, tab: TabId) -> bool {
+        let is_of_page = self.tab == Some(tab) && self.child.is_none() && self.is_command;
+        is_of_page && matches!(self.continuation, Continuation::Reply { .. }) && !REVIVING.contains(&self.method.as_str())
+    }
+
+    /// An entry of which nothing is known but its tab.
+    pub fn of(tab: Option<TabId>) -> Self {
+        Self {
+            continuation: Continuation::Nothing,
+            tab,
+            child: None,
+            method: String::new(),
+            deadline: None,
+            is_command: false,
+            is_probed: false,
+        }
+    }
 }
 
 /// Enters with each call to the extension; leaves with its reply, its deadline, its tab, its client, or the extension.
@@ -87,9 +117,17 @@ impl Pending {
         std::mem::take(&mut self.map).into_values().collect()
     }
 
-    pub fn take_where(&mut self, mut picks: impl FnMut(&Entry) -> bool) -> Vec<Entry> {
+    pub fn iter(&self) -> impl Iterator<Item = &Entry> {
+        self.map.values()
+    }
+
+    pub fn take_where(&mut self, picks: impl FnMut(&Entry) -> bool) -> Vec<Entry> {
+        self.take_calls(picks).into_iter().map(|(_, entry)| entry).collect()
+    }
+
+    pub fn take_calls(&mut self, mut picks: impl FnMut(&Entry) -> bool) -> Vec<(CallId, Entry)> {
         let picked: Vec<CallId> = self.map.iter().filter(|(_, entry)| picks(entry)).map(|(call, _)| *call).collect();
-        picked.into_iter().filter_map(|call| self.take(call)).collect()
+        picked.into_iter().filter_map(|call| self.take(call).map(|entry| (call, entry))).collect()
     }
 
     /// What should have been answered by now.
@@ -109,6 +147,6 @@ impl Pending {
 
     /// Whether nobody waits for anything.
     pub fn is_empty(&self) -> bool {
-        self.map.values().all(|entry| matches!(entry.continuation, Continuation::Late | Continuation::Nothing))
+        self.map.values().all(|entry| matches!(entry.continuation, Continuation::Late | Continuation::Nothing | Continuation::Probe))
     }
 }

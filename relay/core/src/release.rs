@@ -1,12 +1,17 @@
-//! Giving back what a session held when it ends: what it switched on in Chrome, what it paused, what it waits for, and the
-//! debugger itself when it was the last to use the tab.
+//! Giving back what a session held when it ends: what it switched on and set in Chrome, what it paused, what it waits for,
+//! and the debugger itself when it was the last to use the tab.
 
+use crate::forward::ENABLED_DOMAINS;
 use crate::ids::{ChildId, ClientId, TabId};
+use crate::journal::{self, Entry, Replay};
+use crate::mirror::Mirror;
 use crate::pending::Continuation;
+use crate::screencast::SCREENCAST;
 use crate::sessions::{Session, Subject};
 use crate::targets::Attachment;
+use crate::translate;
 use crate::wire::Call;
-use crate::{Core, Extension};
+use crate::{Core, Extension, OnDisconnect};
 
 impl Core {
     /// The session is out of the book already; other views of its target may go on.
@@ -25,31 +30,79 @@ impl Core {
     pub(crate) fn release_client(&mut self, client: ClientId) {
         self.pending.take_where(|entry| matches!(&entry.continuation, Continuation::Reply { client: of, .. } if *of == client));
         for tab in self.tabs.ids() {
-            self.detach_if_unused(tab);
+            let is_its_own = self.tabs.get(tab).is_some_and(|known| known.created_by == Some(client));
+            if is_its_own && self.config.on_disconnect == OnDisconnect::CloseCreated {
+                self.call(&Call::CloseTab { tab }, Continuation::Nothing);
+            } else {
+                self.detach_if_unused(tab);
+            }
         }
         self.texts.forget_unused();
     }
 
-    /// Domains that only this session had on are switched off, and its scripts removed. A `Fetch` left on would hold every
+    /// What only this session had on in Chrome is switched off, and what it set is set back. A `Fetch` left on would hold every
     /// request of the page for a client that is not there.
     fn switch_off(&mut self, ended: &Session, tab: TabId) {
-        let child = if let Subject::Child(_, child) = &ended.subject { Some(child) } else { None };
-        let is_held = |core: &Self, domain: &str| core.sessions.viewing(&ended.subject).any(|(_, view)| view.enabled.contains(domain));
-        for domain in ended.enabled.iter().filter(|domain| crate::forward::ENABLED_DOMAINS.contains(&domain.as_str())) {
-            if !is_held(self, domain) {
-                let method = format!("{domain}.disable");
-                self.call(&Call::CdpCommand { tab, method: &method, params: "{}", child }, Continuation::Nothing);
-                if domain == "Runtime" && child.is_none() {
-                    self.tabs.get_mut(tab).into_iter().for_each(|known| known.contexts.clear());
-                }
+        for (method, params) in self.undo_of(ended) {
+            let child = if let Subject::Child(_, child) = &ended.subject { Some(child) } else { None };
+            self.call(&Call::CdpCommand { tab, method: &method, params: &params, child }, Continuation::Nothing);
+        }
+        for switch in ended.enabled.iter().filter(|switch| !self.is_on(&ended.subject, switch)).collect::<Vec<_>>() {
+            if let Some(mirror) = self.mirror_of(&ended.subject) {
+                mirror.forget(switch);
             }
         }
-        let scripts = ended.journal.entries().iter().filter_map(|entry| entry.script.as_ref()?.real.as_ref());
-        for identifier in scripts {
-            let params = serde_json::json!({ "identifier": identifier }).to_string();
-            let method = "Page.removeScriptToEvaluateOnNewDocument";
-            self.call(&Call::CdpCommand { tab, method, params: &params, child }, Continuation::Nothing);
+        let is_page = matches!(ended.subject, Subject::Page(_));
+        if is_page && ended.enabled.contains("Runtime") && !self.is_on(&ended.subject, "Runtime") {
+            // Chrome tells of no context any more, so the book would go stale.
+            self.tabs.get_mut(tab).into_iter().for_each(|known| known.contexts.clear());
         }
+    }
+
+    /// Whether a session of this target has this domain on.
+    fn is_on(&self, subject: &Subject, domain: &str) -> bool {
+        self.sessions.viewing(subject).any(|(_, view)| view.enabled.contains(domain))
+    }
+
+    /// The commands, with their parameters, that make Chrome forget a session; others of the same target lose nothing.
+    fn undo_of(&self, ended: &Session) -> Vec<(String, String)> {
+        let mut undo = Vec::new();
+        for name in ended.enabled.iter().filter(|name| !self.is_on(&ended.subject, name)) {
+            if name == SCREENCAST {
+                undo.push(("Page.stopScreencast".to_owned(), "{}".to_owned()));
+            } else if ENABLED_DOMAINS.contains(&name.as_str()) {
+                undo.push((format!("{name}.disable"), "{}".to_owned()));
+            }
+        }
+        if ended.auto_attach.is_some() && !self.sessions.viewing(&ended.subject).any(|(_, view)| view.auto_attach.is_some()) {
+            let nobody = r#"{"autoAttach":false,"waitForDebuggerOnStart":false,"flatten":true}"#;
+            undo.push(("Target.setAutoAttach".to_owned(), nobody.to_owned()));
+        }
+        for entry in ended.journal.entries().iter().filter(|entry| self.reached_chrome(ended, entry)) {
+            let name = translate::field(&entry.params, "name").unwrap_or("null");
+            let others = || self.sessions.viewing(&ended.subject);
+            let is_same = |other: &Entry| other.method == entry.method && translate::field(&other.params, "name").unwrap_or("null") == name;
+            let kept = others().find_map(|(_, view)| {
+                view.journal.entries().iter().rfind(|other| is_same(other) && self.reached_chrome(view, other)).map(|other| &other.params)
+            });
+            if let Some(script) = &entry.script {
+                let identifier = script.real.as_ref().map(|real| serde_json::json!({ "identifier": real }).to_string());
+                undo.extend(identifier.map(|params| ("Page.removeScriptToEvaluateOnNewDocument".to_owned(), params)));
+            } else if entry.method == "Runtime.addBinding" && kept.is_none() {
+                undo.push(("Runtime.removeBinding".to_owned(), format!(r#"{{"name":{name}}}"#)));
+            } else if let Some((method, params)) = journal::find_undo(&entry.method) {
+                // Where another session has set the same thing, its word counts again.
+                undo.push(kept.map_or((method.to_owned(), params.to_owned()), |theirs| (entry.method.clone(), theirs.to_string())));
+            }
+        }
+        undo
+    }
+
+    /// A library's default is kept from Chrome in a tab that its client did not create.
+    pub(crate) fn reached_chrome(&self, view: &Session, entry: &Entry) -> bool {
+        let is_default = entry.is_default && journal::find_init(&entry.method).is_some_and(|init| init.replay == Replay::Default);
+        let tab = view.subject.tab().and_then(|tab| self.tabs.get(tab));
+        !is_default || tab.is_some_and(|tab| tab.created_by == Some(view.client))
     }
 
     /// A target that waits for a client that has gone would wait for ever.
@@ -107,6 +160,9 @@ impl crate::targets::Tab {
         self.attachment = Attachment::Dormant;
         self.contexts.clear();
         self.bootstraps.clear();
+        self.mirror = Mirror::default();
+        self.dialog_is_open = false;
+        self.is_crashed = false;
         self.children.clear();
         std::mem::take(&mut self.frames)
     }

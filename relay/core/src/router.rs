@@ -68,7 +68,7 @@ impl Core {
             ("Browser", _) | (_, Subject::Browser) => self.intercept_browser(client, session, &request),
             (_, Subject::Tab(_)) => Self::intercept_tab_target(&request),
             (_, Subject::Page(tab)) => self.to_page(session, *tab, request),
-            (_, Subject::Child(tab, child)) => Ok(self.forward(session, *tab, Some(child), &request)),
+            (_, Subject::Child(tab, child)) => Ok(self.to_child(session, *tab, child, &request)),
         }
     }
 }

@@ -9,6 +9,7 @@ use crate::bootstrap::Bootstrap;
 use crate::cdp::Request;
 use crate::contexts::Contexts;
 use crate::ids::{ChildId, ClientId, SessionId, TabId, TargetId};
+use crate::mirror::Mirror;
 use crate::translate;
 use crate::wire::{LoadStatus, TabReport};
 
@@ -31,9 +32,14 @@ pub struct Tab {
     pub contexts: Contexts,
     /// What clients were told is done in this document, and is to be done when the tab wakes.
     pub bootstraps: Vec<Bootstrap>,
+    pub mirror: Mirror,
     /// Imagined while dormant: which document this is, and which lifecycle events clients were told of it.
     pub loader: TargetId,
     pub lifecycle: BTreeSet<String>,
+    /// The page waits for somebody to answer its dialog.
+    pub dialog_is_open: bool,
+    /// The page's renderer has crashed, and nobody has reloaded it yet.
+    pub is_crashed: bool,
     /// Child frames that clients were told of, parents first. They enter with `Page.frameAttached` and leave with
     /// `Page.frameDetached`.
     pub frames: Vec<String>,
@@ -93,6 +99,7 @@ pub struct Child {
     /// The child session it was attached below; `None` when below the tab's page itself.
     pub below: Option<ChildId>,
     pub waiting_for_debugger: bool,
+    pub mirror: Mirror,
 }
 
 #[derive(Serialize)]
@@ -125,8 +132,11 @@ impl Tab {
             attachment: Attachment::Dormant,
             contexts: Contexts::default(),
             bootstraps: Vec::new(),
+            mirror: Mirror::default(),
             loader,
             lifecycle: BTreeSet::new(),
+            dialog_is_open: false,
+            is_crashed: false,
             frames: Vec::new(),
             children: BTreeMap::new(),
         }

@@ -114,7 +114,8 @@ pub fn replace<'t>(text: Cow<'t, str>, path: &[&str], with: impl Fn(&str) -> Opt
     Cow::Owned([before, &new, after].concat())
 }
 
-fn locate<'t>(text: &'t str, path: &[&str]) -> Option<&'t str> {
+/// The text at a path.
+pub fn locate<'t>(text: &'t str, path: &[&str]) -> Option<&'t str> {
     path.iter().try_fold(text, |object, key| field(object, key))
 }
 

@@ -20,7 +20,6 @@ use crate::contexts::World;
 use crate::error::CdpError;
 use crate::forward::LIFECYCLE;
 use crate::ids::{TabId, TargetId};
-use crate::journal::{self, Replay};
 use crate::pending::{Continuation, WakeStep};
 use crate::sessions::Subject;
 use crate::targets::{Attachment, HeldEvent, Waiting, Wake, WakeStage};
@@ -49,13 +48,14 @@ impl Core {
 
     /// What Chrome is told of the tab's sessions, in the order they said it; the same thing only once.
     fn replay_steps(&self, tab: TabId) -> Vec<(String, Arc<str>, WakeStep)> {
-        let created_by = self.tabs.get(tab).and_then(|tab| tab.created_by);
-        let mut steps: Vec<(String, Arc<str>, _)> = vec![("Page.getFrameTree".to_owned(), "{}".into(), WakeStep::FrameTree)];
+        let mut steps: Vec<(String, Arc<str>, _)> = vec![
+            ("Page.getFrameTree".to_owned(), "{}".into(), WakeStep::FrameTree),
+            // Whether the page has crashed.
+            ("Inspector.enable".to_owned(), "{}".into(), WakeStep::Other { method: "Inspector.enable".to_owned() }),
+        ];
         for (session, view) in self.sessions.viewing(&Subject::Page(tab)) {
             for entry in view.journal.entries() {
-                let is_own_tab = created_by == Some(view.client);
-                let replay = journal::find_init(&entry.method).map(|init| init.replay);
-                if replay == Some(Replay::Default) && entry.is_default && !is_own_tab {
+                if !self.reached_chrome(view, entry) {
                     continue;
                 }
                 let step = match &entry.script {
@@ -196,6 +196,7 @@ impl Core {
         let Attachment::Waking(wake) = &mut known.attachment else { return };
         for event in std::mem::take(&mut wake.held) {
             if event.child.is_none() && self.is_told(tab, &event) {
+                self.tabs.get_mut(tab).into_iter().for_each(|known| known.mirror.note(&event.method, &event.params));
                 continue;
             }
             self.handle_cdp_event(tab, event.child.as_ref(), &event.method, &event.params);
@@ -235,6 +236,12 @@ impl Core {
             "Page.frameAttached" => known.frames.contains(&of.frame_id),
             _ => false,
         }
+    }
+
+    /// A page whose renderer has gone answers nothing; what revives it goes through.
+    pub(crate) fn wake_crashed(&mut self, tab: TabId) {
+        self.pending.take_where(|entry| entry.tab == Some(tab) && matches!(entry.continuation, Continuation::Waking { .. }));
+        self.finish_waking(tab);
     }
 
     fn give_up_waking(&mut self, tab: TabId, error: &CdpError) {

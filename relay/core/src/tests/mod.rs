@@ -6,4 +6,5 @@ mod property;
 mod requests;
 mod script;
 mod sessions;
+mod silence;
 mod targets;

@@ -191,3 +191,66 @@ fn a_second_clients_defaults_do_not_reach_a_live_tab_either() {
     let methods: Vec<_> = script.calls().iter().map(|call| call["params"]["method"].as_str().unwrap().to_owned()).collect();
     assert!(methods.contains(&"Emulation.setEmulatedMedia".to_owned()));
 }
+
+/// The commands that the browser is told, with their parameters.
+fn commands(script: &mut Script) -> Vec<(String, Value)> {
+    let calls = script.calls();
+    let of = |call: &Value| (call["params"]["method"].as_str().unwrap_or_default().to_owned(), call["params"]["params"].clone());
+    calls.iter().filter(|call| call["method"] == "cdpCommand").map(of).collect()
+}
+
+/// Two clients on one live tab whose libraries have set up.
+fn two_on_one_tab() -> (Script, [(ClientId, String); 2]) {
+    let mut script = Script::with_tabs(1);
+    let (one, mine) = script.attached_client();
+    let (other, theirs) = script.attached_client();
+    for (client, sessions) in [(one, &mine), (other, &theirs)] {
+        script.ask(client, Some(&sessions[0]), "Runtime.runIfWaitingForDebugger", json!({}));
+    }
+    script.make_live(one, &mine[0], 1);
+    (script, [(one, mine[0].clone()), (other, theirs[0].clone())])
+}
+
+#[test]
+fn what_a_session_set_is_set_back_when_it_goes_and_others_stay() {
+    let (mut script, [(one, session), _]) = two_on_one_tab();
+    script.request(one, Some(&session), "Emulation.setEmulatedMedia", json!({ "media": "print" }));
+    script.request(one, Some(&session), "Network.emulateNetworkConditions", json!({ "offline": true }));
+    script.request(one, Some(&session), "Runtime.addBinding", json!({ "name": "f" }));
+    commands(&mut script);
+    script.input(Input::ClientClosed(one));
+    let undone = commands(&mut script);
+    assert!(undone.contains(&("Emulation.setEmulatedMedia".to_owned(), json!({ "media": "", "features": [] }))), "{undone:?}");
+    assert!(undone.iter().any(|(method, params)| method == "Network.emulateNetworkConditions" && params["offline"] == false), "{undone:?}");
+    assert!(undone.contains(&("Runtime.removeBinding".to_owned(), json!({ "name": "f" }))), "{undone:?}");
+}
+
+#[test]
+fn what_another_session_set_too_counts_again() {
+    let (mut script, [(one, session), (other, theirs)]) = two_on_one_tab();
+    script.request(other, Some(&theirs), "Emulation.setEmulatedMedia", json!({ "media": "screen" }));
+    script.request(one, Some(&session), "Emulation.setEmulatedMedia", json!({ "media": "print" }));
+    script.request(one, Some(&session), "Runtime.addBinding", json!({ "name": "f" }));
+    script.request(other, Some(&theirs), "Runtime.addBinding", json!({ "name": "f" }));
+    commands(&mut script);
+    script.input(Input::ClientClosed(one));
+    let undone = commands(&mut script);
+    assert!(undone.contains(&("Emulation.setEmulatedMedia".to_owned(), json!({ "media": "screen" }))), "{undone:?}");
+    assert!(!undone.iter().any(|(method, _)| method == "Runtime.removeBinding"), "{undone:?}");
+}
+
+#[test]
+fn a_session_that_comes_late_hears_what_chrome_told_before() {
+    let (mut script, [(one, session), (other, theirs)]) = two_on_one_tab();
+    for method in ["Debugger.enable", "Page.enable"] {
+        script.request(one, Some(&session), method, json!({}));
+    }
+    script.request(one, Some(&session), "Page.setLifecycleEventsEnabled", json!({ "enabled": true }));
+    script.cdp_event(1, "Debugger.scriptParsed", json!({ "scriptId": "7" }));
+    script.cdp_event(1, "Page.lifecycleEvent", json!({ "frameId": "T1", "name": "load" }));
+    script.heard(other);
+    script.request(other, Some(&theirs), "Debugger.enable", json!({}));
+    script.request(other, Some(&theirs), "Page.setLifecycleEventsEnabled", json!({ "enabled": true }));
+    let heard: Vec<_> = script.heard(other).iter().filter_map(|m| m["method"].as_str().map(str::to_owned)).collect();
+    assert_eq!(heard, ["Debugger.scriptParsed", "Page.lifecycleEvent"]);
+}

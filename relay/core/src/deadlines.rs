@@ -1,0 +1,87 @@
+//! Calls that are not answered in time.
+//!
+//! The browser must attach, create and close within `tab_call_within`. A client's command may take as long as the page does: a
+//! promise that it waits for, a slow load. So when `command_within` is almost over, the page is asked something small. If it
+//! answers, the command is only slow, and gets the same time again; if it does not, the page is stopped or hung, and the command
+//! fails. While a dialog is open the page waits for a client, not a client for the page.
+
+use std::time::Duration;
+
+use crate::Core;
+use crate::error::CdpError;
+use crate::ids::{CallId, ChildId, TabId};
+use crate::pending::{Continuation, Entry};
+use crate::wire::Call;
+
+/// How long before the end of a command's time the page is asked whether it is there.
+const PROBE_WITHIN: Duration = Duration::from_secs(5);
+
+impl Core {
+    /// How long the probe of a silent page may take: less where commands have little time anyway.
+    fn probe_within(&self) -> Duration {
+        PROBE_WITHIN.min(self.config.command_within / 2)
+    }
+
+    /// When a client's command is looked at for the first time.
+    pub(crate) fn command_deadline(&self) -> crate::Now {
+        self.now + self.config.command_within.saturating_sub(self.probe_within())
+    }
+
+    pub(crate) fn on_overdue_calls(&mut self) {
+        for (call, entry) in self.pending.take_overdue(self.now) {
+            if matches!(entry.continuation, Continuation::Reply { .. }) && entry.is_command {
+                self.on_overdue_command(call, entry);
+            } else {
+                self.on_overdue_call(call, entry);
+            }
+        }
+    }
+
+    fn on_overdue_command(&mut self, call: CallId, entry: Entry) {
+        let Some(tab) = entry.tab else { return };
+        let is_stopped_by_dialog = self.tabs.get(tab).is_some_and(|known| known.dialog_is_open);
+        if is_stopped_by_dialog {
+            let deadline = Some(self.command_deadline());
+            self.pending.insert(call, Entry { deadline, is_probed: false, ..entry });
+        } else if entry.is_probed {
+            let error = CdpError::PageSilent(entry.method.clone(), self.config.command_within.as_secs());
+            self.on_call_failed(entry, &error);
+        } else {
+            self.probe(tab, entry.child.as_ref());
+            let deadline = Some(self.now + self.probe_within());
+            self.pending.insert(call, Entry { deadline, is_probed: true, ..entry });
+        }
+    }
+
+    /// Asks a target for the least it can answer, unless it is being asked already.
+    fn probe(&mut self, tab: TabId, child: Option<&ChildId>) {
+        let is_same =
+            |entry: &Entry| matches!(entry.continuation, Continuation::Probe) && entry.tab == Some(tab) && entry.child.as_ref() == child;
+        if !self.pending.iter().any(is_same) {
+            let params = r#"{"expression":"0","silent":true}"#;
+            self.call(&Call::CdpCommand { tab, method: "Runtime.evaluate", params, child }, Continuation::Probe);
+        }
+    }
+
+    /// The page answers: whoever waits for it has the whole time again.
+    pub(crate) fn on_probe_answered(&mut self, tab: Option<TabId>, child: Option<&ChildId>) {
+        let deadline = Some(self.command_deadline());
+        for (call, entry) in self.pending.take_calls(|entry| entry.is_probed && entry.tab == tab && entry.child.as_ref() == child) {
+            self.pending.insert(call, Entry { deadline, is_probed: false, ..entry });
+        }
+    }
+
+    fn on_overdue_call(&mut self, call: CallId, entry: Entry) {
+        if matches!(entry.continuation, Continuation::Attached { .. } | Continuation::Created { .. }) {
+            // It may be done all the same, and then has to be set right.
+            let late = Entry { continuation: Continuation::Late, method: entry.method.clone(), deadline: None, ..Entry::of(entry.tab) };
+            self.pending.insert(call, late);
+        }
+        let seconds = self.config.tab_call_within.as_secs();
+        let error = match entry.continuation {
+            Continuation::Waking { .. } => CdpError::PageSilent(entry.method.clone(), seconds),
+            _ => CdpError::DeadlinePassed(entry.method.clone(), seconds),
+        };
+        self.on_call_failed(entry, &error);
+    }
+}

@@ -1,0 +1,107 @@
+//! Pages that do not answer: stopped, crashed, or waiting for somebody themselves.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::script::{Script, main_frame};
+use crate::ids::ClientId;
+
+/// A client of a live tab that has just asked for something.
+fn asked() -> (Script, ClientId, String) {
+    let mut script = Script::with_tabs(2);
+    let (client, sessions) = script.attached_client();
+    script.make_live(client, &sessions[0], 1);
+    script.request(client, Some(&sessions[0]), "Runtime.evaluate", json!({ "expression": "work()" }));
+    script.next_command("Runtime.evaluate");
+    (script, client, sessions[0].clone())
+}
+
+/// Lets time pass in a browser that is there; gives what it is asked meanwhile.
+fn pass(script: &mut Script, seconds: u64) -> Vec<Value> {
+    let mut calls = Vec::new();
+    for _ in 0..seconds {
+        script.advance(Duration::from_secs(1));
+        script.extension_event("pong", json!({}));
+        calls.extend(script.calls().into_iter().filter(|call| call["method"] != "ping"));
+    }
+    calls
+}
+
+#[test]
+fn a_command_to_a_page_that_answers_nothing_fails_after_its_time() {
+    let (mut script, client, _) = asked();
+    let probes = pass(&mut script, 29);
+    assert_eq!(probes.len(), 1, "asked once whether it is there: {probes:?}");
+    assert!(script.heard(client).is_empty());
+    pass(&mut script, 2);
+    let heard = script.heard(client);
+    let error = heard[0]["error"]["message"].as_str().unwrap();
+    assert!(error.contains("Runtime.evaluate") && error.contains("30 seconds"), "{error}");
+}
+
+#[test]
+fn a_command_to_a_page_that_is_only_slow_may_take_as_long_as_it_likes() {
+    let (mut script, client, _) = asked();
+    for _ in 0..10 {
+        for probe in pass(&mut script, 28) {
+            script.reply(&probe, json!({ "result": { "type": "number", "value": 0 } }));
+        }
+    }
+    assert!(script.heard(client).is_empty(), "it still waits");
+}
+
+#[test]
+fn a_page_with_an_open_dialog_is_not_silent() {
+    let (mut script, client, _) = asked();
+    script.cdp_event(1, "Page.javascriptDialogOpening", json!({ "type": "alert" }));
+    let calls = pass(&mut script, 100);
+    assert!(calls.is_empty() && script.heard(client).is_empty(), "{calls:?}");
+    script.cdp_event(1, "Page.javascriptDialogClosed", json!({}));
+    pass(&mut script, 40);
+    assert!(script.heard(client)[0]["error"].is_object());
+}
+
+#[test]
+fn a_crash_fails_what_waits_for_the_page_and_a_reload_revives_it() {
+    let (mut script, client, session) = asked();
+    script.cdp_event(1, "Inspector.targetCrashed", json!({}));
+    let heard = script.heard(client);
+    assert!(heard[0]["error"]["message"].as_str().unwrap().contains("crashed"), "{heard:?}");
+    assert_eq!(heard[1]["method"], "Inspector.targetCrashed");
+    let (_, error) = script.error_of(client, Some(&session), "Runtime.evaluate", json!({}));
+    assert!(error.contains("Reload"), "{error}");
+    script.request(client, Some(&session), "Page.reload", json!({}));
+    let reload = script.next_command("Page.reload");
+    script.reply(&reload, json!({}));
+    script.cdp_event(1, "Inspector.targetReloadedAfterCrash", json!({}));
+    script.request(client, Some(&session), "Runtime.evaluate", json!({}));
+    script.next_command("Runtime.evaluate");
+}
+
+#[test]
+fn a_page_that_crashed_before_it_was_used_says_so_at_once() {
+    let mut script = Script::with_tabs(1);
+    let (client, sessions) = script.attached_client();
+    script.request(client, Some(&sessions[0]), "Runtime.evaluate", json!({}));
+    let attach = script.next_call("attachTab");
+    script.reply(&attach, json!({}));
+    script.cdp_event(1, "Inspector.targetCrashed", json!({}));
+    let heard = script.heard(client);
+    assert!(heard.iter().any(|m| m["error"]["message"].as_str().is_some_and(|text| text.contains("crashed"))), "{heard:?}");
+    script.calls();
+    script.request(client, Some(&sessions[0]), "Page.reload", json!({}));
+    script.next_command("Page.reload");
+}
+
+#[test]
+fn a_silent_tab_holds_up_no_other() {
+    let (mut script, client, _) = asked();
+    let (other, theirs) = script.attached_client();
+    script.request(other, Some(&theirs[1]), "Runtime.evaluate", json!({}));
+    script.finish_waking(&main_frame(2));
+    let call = script.next_command("Runtime.evaluate");
+    script.reply(&call, json!({ "result": { "type": "number", "value": 2 } }));
+    assert!(script.heard(other).iter().any(|m| m["result"]["result"]["value"] == 2));
+    assert!(script.heard(client).iter().all(|m| m.get("id").is_none()));
+}
