@@ -78,14 +78,22 @@ export async function detach(tabId) {
   if (!attached.has(tabId) || detaching.has(tabId)) {
     return false;
   }
-  const underWay = settleSize(tabId).then(() => {
-    // The person may have taken it off meanwhile, or the tab has gone.
-    return forget(tabId) ? chrome.debugger.detach({ tabId }).catch(() => {}) : undefined;
-  });
+  const underWay = giveBack(tabId);
   detaching.set(tabId, underWay);
   await underWay;
   detaching.delete(tabId);
   return true;
+}
+
+/** Takes the debugger off a page that is left as if it had never been there. @param {number} tabId */
+async function giveBack(tabId) {
+  // A dialog that a client did not answer would stop the page, and nobody would see why. Where there is none this fails.
+  chrome.debugger.sendCommand({ tabId }, 'Page.handleJavaScriptDialog', { accept: false }).catch(() => {});
+  await settleSize(tabId);
+  // The person may have taken it off meanwhile, or the tab has gone.
+  if (forget(tabId)) {
+    await chrome.debugger.detach({ tabId }).catch(() => {});
+  }
 }
 
 /**

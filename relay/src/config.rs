@@ -16,8 +16,7 @@ pub struct Config {
     pub client_mode: ClientMode,
     /// The extensions that are let in, by id.
     pub extension_ids: Vec<String>,
-    pub on_disconnect: OnDisconnect,
-    pub command_timeout: Duration,
+    pub core: tabwire_core::Config,
     pub max_message: usize,
     pub outbox_limit: usize,
     pub token: Token,
@@ -34,24 +33,23 @@ impl Config {
             port,
             client_mode,
             extension_ids,
-            on_disconnect: options.on_disconnect,
-            command_timeout: Duration::from_secs(options.command_timeout.into()),
+            core: core_config(options),
             max_message,
             outbox_limit: OUTBOX_LIMIT.max(max_message),
             token,
         })
     }
+}
 
-    /// What the core runs with. Its ids must not be guessed by one client of another.
-    pub fn core(&self) -> tabwire_core::Config {
-        tabwire_core::Config {
-            command_within: self.command_timeout,
-            on_disconnect: match self.on_disconnect {
-                OnDisconnect::Keep => tabwire_core::OnDisconnect::Keep,
-                OnDisconnect::CloseCreated => tabwire_core::OnDisconnect::CloseCreated,
-            },
-            ..tabwire_core::Config::new(rand::random())
-        }
+fn core_config(options: &ServeOptions) -> tabwire_core::Config {
+    tabwire_core::Config {
+        command_within: Duration::from_secs(options.command_timeout.into()),
+        on_disconnect: match options.on_disconnect {
+            OnDisconnect::Keep => tabwire_core::OnDisconnect::Keep,
+            OnDisconnect::CloseCreated => tabwire_core::OnDisconnect::CloseCreated,
+        },
+        // The ids that one client has must not be guessed by another.
+        ..tabwire_core::Config::new(rand::random())
     }
 }
 

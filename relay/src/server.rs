@@ -40,7 +40,7 @@ impl App {
     /// With the hub's task: nothing works without it, so whoever runs the relay watches it.
     pub fn new(config: Config) -> (Arc<Self>, JoinHandle<()>) {
         let registry = Registry::new(config.client_mode);
-        let (hub, running) = hub::start(config.core(), registry.clone());
+        let (hub, running) = hub::start(config.core.clone(), registry.clone());
         (Arc::new(Self { config, registry, hub }), running)
     }
 

@@ -101,13 +101,13 @@ export const CHROMIUM = process.env.CHROMIUM ?? ['/usr/bin/chromium', '/Applicat
 
 /**
  * A real headless Chromium with the extension. Its own debugging port is open too, for what only a test may know: the
- * state inside the extension, and how Chrome itself would answer.
+ * state inside the extension, and how Chrome itself would answer. `extensions` are folders of others to load beside ours.
  */
-export async function startChromium({ relayPort, args = [] }) {
+export async function startChromium({ relayPort, args = [], extensions = [] }) {
   const profile = await temporaryFolder('profile');
   const extension = relayPort === undefined ? undefined : await installExtension(relayPort);
   const withExtension = extension
-    ? [`--load-extension=${extension.path}`, '--disable-features=DisableLoadExtensionCommandLineSwitch']
+    ? [`--load-extension=${[extension.path, ...extensions].join(',')}`, '--disable-features=DisableLoadExtensionCommandLineSwitch']
     : [];
   const child = spawn(
     CHROMIUM,
@@ -145,7 +145,7 @@ export async function startChromium({ relayPort, args = [] }) {
 /** Relay and Chromium, joined by the extension. */
 export async function startChain(options = {}) {
   const relay = await startRelay(options);
-  const chromium = await startChromium({ relayPort: relay.port, args: options.chromiumArgs });
+  const chromium = await startChromium({ relayPort: relay.port, args: options.chromiumArgs, extensions: options.extensions });
   await until('the extension connects', async () => (await relay.status()).extension);
   return {
     relay,

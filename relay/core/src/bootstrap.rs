@@ -13,7 +13,7 @@ use serde::Deserialize;
 
 use crate::Core;
 use crate::cdp::Request;
-use crate::contexts::World;
+use crate::contexts::{Context, World};
 use crate::ids::{SessionId, TabId};
 use crate::intercept::Handled;
 use crate::pending::{Continuation, WakeStep};
@@ -22,6 +22,12 @@ use crate::wire::Call;
 
 /// In every version of Playwright the code of the helper ends by making one of these.
 const HELPER: &str = "UtilityScript";
+
+/// The context in which a command makes the helper.
+pub fn helper_in(request: &Request<'_>) -> Option<i64> {
+    let makes = request.method == "Runtime.evaluate" && request.params.contains(HELPER);
+    if makes { translate::field(&request.params, "contextId")?.parse().ok() } else { None }
+}
 
 /// One helper of a dormant document. Enters with the first command, and leaves with its document or its session.
 #[derive(Debug)]
@@ -39,18 +45,17 @@ impl Core {
     /// Answers a command to a dormant tab that can be made good when it wakes.
     pub(crate) fn keep_bootstrap(&mut self, session: SessionId, tab: TabId, request: &Request<'_>) -> Option<Handled> {
         match request.method.as_ref() {
-            "Runtime.evaluate" => self.keep_helper(session, tab, &request.params),
+            "Runtime.evaluate" => self.keep_helper(session, tab, helper_in(request)?, &request.params),
             "Runtime.callFunctionOn" => self.keep_run(session, tab, &request.params),
             _ => None,
         }
     }
 
-    fn keep_helper(&mut self, session: SessionId, tab: TabId, params: &str) -> Option<Handled> {
+    fn keep_helper(&mut self, session: SessionId, tab: TabId, context: i64, params: &str) -> Option<Handled> {
         let has_scripts = self.sessions.get(session)?.journal.own_scripts().next().is_some();
-        if !has_scripts || !params.contains(HELPER) || translate::field(params, "returnByValue") == Some("true") {
+        if !has_scripts || translate::field(params, "returnByValue") == Some("true") {
             return None;
         }
-        let context: i64 = translate::field(params, "contextId")?.parse().ok()?;
         let known = self.tabs.get_mut(tab)?;
         known.contexts.iter().find(|known| known.announced == context && known.world == World::Default)?;
         // Handles need differ within a tab only, so that all tabs keep the same texts.
@@ -127,6 +132,17 @@ impl Core {
             let call = Call::CdpCommand { tab, method: "Runtime.callFunctionOn", params: &params, child: None };
             self.call(&call, Continuation::Nothing);
         }
+    }
+
+    /// Playwright asks for its helper once in a context, and where that fails never again: so the context ends for it, and
+    /// begins anew.
+    pub(crate) fn on_helper_failed(&mut self, session: SessionId, context: i64) {
+        let tab = self.sessions.get(session).filter(|view| view.enabled.contains("Runtime")).and_then(|view| view.subject.tab());
+        let known = tab.and_then(|tab| self.tabs.get(tab)).and_then(|tab| tab.contexts.iter().find(|known| known.announced == context));
+        let Some(Context { announced_unique, description, .. }) = known.cloned() else { return };
+        let ended = serde_json::json!({ "executionContextId": context, "executionContextUniqueId": announced_unique }).to_string();
+        self.send_event(session, "Runtime.executionContextDestroyed", &ended);
+        self.send_event(session, "Runtime.executionContextCreated", &format!(r#"{{"context":{description}}}"#));
     }
 
     pub(crate) fn drop_bootstraps_of_ended(&mut self, tab: TabId) {

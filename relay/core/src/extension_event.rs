@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 
 use crate::error::CdpError;
 use crate::ids::{CallId, ChildId, TabId};
-use crate::pending::{Continuation, Entry};
+use crate::pending::{Continuation, Entry, Note};
 use crate::targets::Tab;
 use crate::wire::{self, Call, CdpEvent, Hello, Incoming, TabRemoved, TabReport};
 use crate::{Core, Extension};
@@ -154,9 +154,13 @@ impl Core {
 
     pub(crate) fn on_call_failed(&mut self, entry: Entry, error: &CdpError) {
         match entry.continuation {
-            Continuation::Reply { client, session, request, .. }
-            | Continuation::Created { client, session, request }
-            | Continuation::Closed { client, session, request, .. } => {
+            Continuation::Reply { client, session, request, note } => {
+                self.send_error(client, session, request, error);
+                if let Note::TranslateResult { helper_in: Some(context) } = note {
+                    self.on_helper_failed(session, context);
+                }
+            }
+            Continuation::Created { client, session, request } | Continuation::Closed { client, session, request, .. } => {
                 self.send_error(client, session, request, error);
             }
             Continuation::Tabs => self.give_up_extension(&format!("the extension could not list its tabs: {error}")),

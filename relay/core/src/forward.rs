@@ -129,7 +129,7 @@ impl Core {
             return handled;
         }
         let translates = child.is_none() && translate::result_names_context(&request.method);
-        let note = if translates { Note::TranslateResult } else { Note::None };
+        let note = if translates { Note::TranslateResult { helper_in: bootstrap::helper_in(request) } } else { Note::None };
         self.forward_noting(session, tab, child, request, note);
         Handled::Later
     }
@@ -255,7 +255,7 @@ impl Core {
         let mut result = Cow::Borrowed(result);
         if let Some(known) = tab.and_then(|tab| self.tabs.get(tab)) {
             result = known.frame_to_announced(result);
-            if note == Note::TranslateResult && known.contexts.translates() {
+            if matches!(note, Note::TranslateResult { .. }) && known.contexts.translates() {
                 result = translate::result_to_announced(&known.contexts, result);
             }
         }

@@ -32,8 +32,10 @@ pub enum Continuation {
 #[derive(Debug, PartialEq, Eq)]
 pub enum Note {
     None,
-    /// The result carries execution context ids.
-    TranslateResult,
+    /// The result carries execution context ids. `helper_in`: the context in which Playwright makes its helper.
+    TranslateResult {
+        helper_in: Option<i64>,
+    },
     /// The result names a script; keep it with the journal.
     Script {
         params: String,

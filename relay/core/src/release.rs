@@ -43,6 +43,11 @@ impl Core {
     /// What only this session had on in Chrome is switched off, and what it set is set back. A `Fetch` left on would hold every
     /// request of the page for a client that is not there.
     fn switch_off(&mut self, ended: &Session, tab: TabId) {
+        let is_its_dialog = self.tabs.get(tab).is_some_and(|known| known.dialog_is_open) && !self.is_on(&Subject::Page(tab), "Page");
+        if is_its_dialog {
+            let (method, params) = ("Page.handleJavaScriptDialog", r#"{"accept":false}"#);
+            self.call(&Call::CdpCommand { tab, method, params, child: None }, Continuation::Nothing);
+        }
         for (method, params) in self.undo_of(ended) {
             let child = if let Subject::Child(_, child) = &ended.subject { Some(child) } else { None };
             self.call(&Call::CdpCommand { tab, method: &method, params: &params, child }, Continuation::Nothing);

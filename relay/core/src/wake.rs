@@ -15,7 +15,6 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::Core;
 use crate::contexts::World;
 use crate::error::CdpError;
 use crate::forward::LIFECYCLE;
@@ -25,6 +24,7 @@ use crate::sessions::Subject;
 use crate::targets::{Attachment, HeldEvent, Waiting, Wake, WakeStage};
 use crate::translate;
 use crate::wire::Call;
+use crate::{Core, bootstrap};
 
 impl Core {
     pub(crate) fn wake(&mut self, tab: TabId) {
@@ -261,6 +261,9 @@ impl Core {
         let error = explain_attach_error(error);
         for waiting in wake.waiting {
             self.send_error(waiting.client, waiting.session, waiting.request.id, &error);
+            if let Some(context) = bootstrap::helper_in(&waiting.request) {
+                self.on_helper_failed(waiting.session, context);
+            }
         }
     }
 

@@ -9,6 +9,7 @@ fn status(path: &str, headers: &[(&str, &str)]) -> StatusCode {
         port: 19222,
         client_mode: ClientMode::SingleActive,
         extension_ids: vec!["abcdefghijklmnopabcdefghijklmnop".to_owned()],
+        core: tabwire_core::Config::new(0),
         max_message: 0,
         outbox_limit: 0,
         token: Token::for_test("secret"),

@@ -105,3 +105,20 @@ fn a_silent_tab_holds_up_no_other() {
     assert!(script.heard(other).iter().any(|m| m["result"]["result"]["value"] == 2));
     assert!(script.heard(client).iter().all(|m| m.get("id").is_none()));
 }
+
+#[test]
+fn where_playwrights_helper_could_not_be_made_the_context_begins_anew() {
+    let mut script = Script::with_tabs(1);
+    let (client, sessions) = script.attached_client();
+    script.request(client, Some(&sessions[0]), "Runtime.enable", json!({}));
+    let heard = script.heard(client);
+    let created = heard.iter().find(|m| m["method"] == "Runtime.executionContextCreated").unwrap().clone();
+    let make = json!({ "expression": "new UtilityScript()", "contextId": created["params"]["context"]["id"] });
+    script.request(client, Some(&sessions[0]), "Runtime.evaluate", make);
+    let attach = script.next_call("attachTab");
+    script.reply_error(&attach, json!("Another debugger is already attached to the tab with id: 1."));
+    let heard = script.heard(client);
+    assert!(heard[0]["error"]["message"].as_str().unwrap().contains("Close DevTools"), "{heard:?}");
+    assert_eq!(heard[1]["method"], "Runtime.executionContextDestroyed");
+    assert_eq!(heard[2], created);
+}
