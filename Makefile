@@ -40,6 +40,7 @@ test-node: chromium $(NPM_READY)
 bench: chromium $(NPM_READY) build
 	cargo run --release --quiet --package tabwire-tests --bin bench-relay
 	TABWIRE_BIN=$(TARGET)/release/tabwire node tests/bench/chain.mjs
+	TABWIRE_BIN=$(TARGET)/release/tabwire node tests/bench/dormant.mjs
 
 $(NPM_READY): tests/package.json tests/package-lock.json
 	@echo "== npm packages of the tests"

@@ -15,6 +15,7 @@ process.env.TABWIRE_BIN ??= new URL('../../target/release/tabwire', import.meta.
 const { startChain, startChromium } = await import('../harness/processes.mjs');
 const { startSite } = await import('../harness/site.mjs');
 const { chromium: playwright } = await import('playwright-core');
+const { median } = await import('./figures.mjs');
 const { profile } = await import('./profile.mjs');
 
 const TARGET = 1.6;
@@ -83,11 +84,6 @@ async function measure(action, side) {
   return median(times);
 }
 
-/** @param {number[]} values */
-function median(values) {
-  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)];
-}
-
 /** @param {Side} tabwire @param {Side} own @param {number} rounds */
 async function compare(tabwire, own, rounds) {
   const results = ACTIONS.map((action) => ({ action, tabwire: /** @type {number[]} */ ([]), own: /** @type {number[]} */ ([]) }));
@@ -128,7 +124,7 @@ try {
   const tabwire = await connect(chain.cdpUrl, site);
   const own = await connect(plain.ownUrl, site);
   if (flag('--profile')) {
-    await profile({ chain, tabwire, own, actions: ACTIONS, measure, median, json: flag('--json') });
+    await profile({ chain, tabwire, own, actions: ACTIONS, measure, json: flag('--json') });
   } else {
     const rows = await compare(tabwire, own, rounds);
     if (flag('--json')) {

@@ -4,11 +4,10 @@
  * `chrome.debugger` has it; the relay's share is its processor time, because it does nothing but pass on.
  */
 
-import { readFile } from 'node:fs/promises';
-
 import { chromium as playwright } from 'playwright-core';
 
 import { EXTENSION_ID } from '../harness/processes.mjs';
+import { median, processorTime } from './figures.mjs';
 
 /** Runs in the service worker: notes how long each call is there, and how long Chrome has it. */
 function install() {
@@ -54,12 +53,6 @@ async function openWorker(chain) {
   return { worker, close: () => browser.close() };
 }
 
-/** Milliseconds that a process has had a processor; only Linux tells. @param {number} pid */
-async function processorTime(pid) {
-  const text = await readFile(`/proc/${pid}/schedstat`, 'utf8').catch(() => '0');
-  return Number(text.split(' ')[0]) / 1e6;
-}
-
 /** One bare command of a bare session, as often as it takes to average out. */
 const bare = {
   name: 'one bare command',
@@ -71,7 +64,7 @@ const bare = {
 };
 
 /** @param {any} setup */
-export async function profile({ chain, tabwire, own, actions, measure, median, json }) {
+export async function profile({ chain, tabwire, own, actions, measure, json }) {
   const { worker, close } = await openWorker(chain);
   await worker.evaluate(install);
   const takeNotes = () => worker.evaluate(() => globalThis.takeBenchNotes());
