@@ -152,6 +152,15 @@ impl Core {
                 self.deliver(&subject, method, params);
                 self.complete_restored_page(tab, params);
             }
+            ("Fetch.requestPaused" | "Fetch.authRequired", _) => self.on_request_paused(&subject, method, params),
+            ("Network.loadingFailed", _) => {
+                if !known.paused.is_empty()
+                    && let Some(id) = text_field(params, "requestId")
+                {
+                    known.paused.failed(&id);
+                }
+                self.deliver(&subject, method, params);
+            }
             _ => self.deliver(&subject, method, params),
         }
     }

@@ -113,6 +113,10 @@ impl Core {
 
     pub(crate) fn on_call_answered(&mut self, entry: Entry, result: &RawValue) {
         match entry.continuation {
+            Continuation::Reply { client, session, request, note: note @ (Note::Interception { .. } | Note::Answer { .. }) } => {
+                self.on_fetch_answered(entry.tab, entry.child.as_ref(), session, note, true);
+                self.send_reply(client, session, request, result.get());
+            }
             Continuation::Reply { client, session, request, note } => {
                 self.on_command_answered(client, session, request, entry.tab, note, result.get());
             }
@@ -156,8 +160,9 @@ impl Core {
         match entry.continuation {
             Continuation::Reply { client, session, request, note } => {
                 self.send_error(client, session, request, error);
-                if let Note::TranslateResult { helper_in: Some(context) } = note {
-                    self.on_helper_failed(session, context);
+                match note {
+                    Note::TranslateResult { helper_in: Some(context) } => self.on_helper_failed(session, context),
+                    note => self.on_fetch_answered(entry.tab, entry.child.as_ref(), session, note, false),
                 }
             }
             Continuation::Created { client, session, request } | Continuation::Closed { client, session, request, .. } => {

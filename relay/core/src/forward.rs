@@ -134,7 +134,7 @@ impl Core {
         Handled::Later
     }
 
-    fn forward_noting(&mut self, session: SessionId, tab: TabId, child: Option<&ChildId>, request: &Request<'_>, note: Note) {
+    pub(crate) fn forward_noting(&mut self, session: SessionId, tab: TabId, child: Option<&ChildId>, request: &Request<'_>, note: Note) {
         let Some(view) = self.sessions.get(session) else { return };
         let continuation = Continuation::Reply { client: view.client, session, request: request.id, note };
         let mut params = Cow::Borrowed(request.params.as_ref());

@@ -63,8 +63,9 @@ pub const INIT: &[Init] = &[
     init("Emulation.setTimezoneOverride",              Answer::Empty,            Replay::Default),
     init("Emulation.setTouchEmulationEnabled",         Answer::Empty,            Replay::Default),
     init("Emulation.setUserAgentOverride",             Answer::Empty,            Replay::Default),
-    init("Fetch.disable",                              Answer::Empty,            Replay::Always),
-    init("Fetch.enable",                               Answer::Empty,            Replay::Always),
+    // Waking asks for the patterns of all sessions together.
+    init("Fetch.disable",                              Answer::Empty,            Replay::Never),
+    init("Fetch.enable",                               Answer::Empty,            Replay::Never),
     init("Inspector.enable",                           Answer::Empty,            Replay::Always),
     init("Log.disable",                                Answer::Empty,            Replay::Always),
     init("Log.enable",                                 Answer::Empty,            Replay::Always),

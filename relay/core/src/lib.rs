@@ -18,6 +18,7 @@ mod extension_event;
 mod forward;
 pub mod ids;
 mod intercept;
+mod interception;
 mod journal;
 mod mirror;
 mod pending;

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::Now;
 use crate::ids::{CallId, ChildId, ClientId, SessionId, TabId};
+use crate::interception::Interception;
 
 #[derive(Debug)]
 pub enum Continuation {
@@ -39,6 +40,15 @@ pub enum Note {
     /// The result names a script; keep it with the journal.
     Script {
         params: String,
+    },
+    /// Sessions intercept together; if Chrome refuses, this one wants again what it wanted before.
+    Interception {
+        before: Option<Interception>,
+    },
+    /// The answer to this pause of a request.
+    Answer {
+        request: String,
+        number: u64,
     },
 }
 

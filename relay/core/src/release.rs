@@ -3,6 +3,7 @@
 
 use crate::forward::ENABLED_DOMAINS;
 use crate::ids::{ChildId, ClientId, TabId};
+use crate::interception::PausedRequests;
 use crate::journal::{self, Entry, Replay};
 use crate::mirror::Mirror;
 use crate::pending::Continuation;
@@ -22,6 +23,7 @@ impl Core {
         self.detach_if_unused(tab);
         if self.tabs.get(tab).is_some_and(crate::targets::Tab::is_live) {
             self.switch_off(ended, tab);
+            self.release_interception(ended);
             self.resume_unseen_children(tab);
         }
     }
@@ -169,6 +171,7 @@ impl crate::targets::Tab {
         self.dialog_is_open = false;
         self.is_crashed = false;
         self.children.clear();
+        self.paused = PausedRequests::default();
         std::mem::take(&mut self.frames)
     }
 }

@@ -5,6 +5,7 @@ use crate::error::CdpError;
 use crate::ids::{ClientId, SessionId};
 use crate::intercept::Handled;
 use crate::sessions::Subject;
+use crate::targets::Tab;
 use crate::{Core, Extension, Output, cdp};
 
 /// How much of one client may wait for the browser to connect, or of all clients for a tab to wake.
@@ -67,6 +68,9 @@ impl Core {
             ("Target", _) => self.intercept_target(client, session, subject, request),
             ("Browser", _) | (_, Subject::Browser) => self.intercept_browser(client, session, &request),
             (_, Subject::Tab(_)) => Self::intercept_tab_target(&request),
+            ("Fetch", Subject::Page(tab) | Subject::Child(tab, _)) if self.tabs.get(*tab).is_some_and(Tab::is_live) => {
+                self.intercept_fetch(session, subject, &request)
+            }
             (_, Subject::Page(tab)) => self.to_page(session, *tab, request),
             (_, Subject::Child(tab, child)) => Ok(self.to_child(session, *tab, child, &request)),
         }

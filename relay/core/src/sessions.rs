@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use serde::Deserialize;
 
 use crate::ids::{ChildId, ClientId, SessionId, TabId};
+use crate::interception::Interception;
 use crate::journal::Journal;
 
 /// What a session is a view of.
@@ -42,6 +43,8 @@ pub struct Session {
     /// The domains this session enabled; their events reach it.
     pub enabled: BTreeSet<String>,
     pub journal: Journal,
+    /// `Fetch.enable`: which requests stop for this session.
+    pub interception: Option<Interception>,
 }
 
 /// Which kinds of target a client wants: the first entry that fits decides.
@@ -93,8 +96,16 @@ impl Sessions {
             self.by_parent.entry(parent).or_default().push(id);
         }
         *self.by_client.entry(client).or_default() += 1;
-        let session =
-            Session { client, parent, subject, discovers: None, auto_attach: None, enabled: BTreeSet::new(), journal: Journal::default() };
+        let session = Session {
+            client,
+            parent,
+            subject,
+            discovers: None,
+            auto_attach: None,
+            enabled: BTreeSet::new(),
+            journal: Journal::default(),
+            interception: None,
+        };
         self.map.insert(id, session);
     }
 

@@ -9,6 +9,7 @@ use crate::bootstrap::Bootstrap;
 use crate::cdp::Request;
 use crate::contexts::Contexts;
 use crate::ids::{ChildId, ClientId, SessionId, TabId, TargetId};
+use crate::interception::PausedRequests;
 use crate::mirror::Mirror;
 use crate::translate;
 use crate::wire::{LoadStatus, TabReport};
@@ -45,6 +46,8 @@ pub struct Tab {
     pub frames: Vec<String>,
     /// Child sessions that Chrome opened below the tab, with the `targetInfo` it gave.
     pub children: BTreeMap<ChildId, Child>,
+    /// Requests that wait for a client to say what becomes of them.
+    pub paused: PausedRequests,
 }
 
 pub enum Attachment {
@@ -139,6 +142,7 @@ impl Tab {
             is_crashed: false,
             frames: Vec::new(),
             children: BTreeMap::new(),
+            paused: PausedRequests::default(),
         }
     }
 

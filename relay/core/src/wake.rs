@@ -72,6 +72,12 @@ impl Core {
                 }
             }
         }
+        if let Some(params) = self.interception_of(&Subject::Page(tab)) {
+            // A debugger that outlived the extension's worker may hold requests that no client can answer any more.
+            for (method, params) in [("Fetch.disable", "{}"), ("Fetch.enable", params.as_str())] {
+                steps.push((method.to_owned(), params.into(), WakeStep::Other { method: method.to_owned() }));
+            }
+        }
         steps
     }
 

@@ -1,6 +1,7 @@
 //! Methods the relay answers itself, one file a domain. A method has exactly one handler.
 
 mod browser;
+mod fetch;
 mod page;
 mod target;
 

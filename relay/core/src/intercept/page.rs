@@ -68,6 +68,11 @@ impl Core {
     }
 
     fn answer_dormant(&mut self, session: SessionId, tab: TabId, request: &Request<'_>, init: &Init) -> Result<Handled, CdpError> {
+        match request.method.as_ref() {
+            "Fetch.enable" => drop(self.note_interception(session, request)?),
+            "Fetch.disable" => self.forget_interception(session),
+            _ => {}
+        }
         let result = match init.answer {
             Answer::FrameTree => {
                 let frame = self.tabs.get(tab).map(crate::targets::Tab::frame).unwrap_or_default();

@@ -1,6 +1,7 @@
 //! Behaviours of the core, as scripts on a fake clock: what clients and the extension say, and what they must hear.
 
 mod dormant;
+mod interception;
 mod link;
 mod property;
 mod requests;
