@@ -4,6 +4,9 @@ import { after, before } from 'node:test';
 
 import { chromium as playwright } from 'playwright-core';
 
+import puppeteer from 'puppeteer-core';
+
+import { connectBare } from './bare_client.mjs';
 import { EXTENSION_ID, startChain, until } from './processes.mjs';
 import { startSite } from './site.mjs';
 
@@ -39,6 +42,43 @@ export function useChain({ pages = {}, ...options } = {}) {
         await Promise.all(context.pages().filter((page) => !there.has(page)).map((page) => page.close()));
         await browser.close();
         await until('the slot is free', async () => (await shared.chain.relay.status()).clients === 0);
+      }
+    },
+    /** Gives `use` what connects clients, as many as the relay takes; afterwards all leave, and the tabs that came are closed. */
+    async withClients(use) {
+      const { chain } = shared;
+      const leave = [];
+      const before = await inExtension(chain, async () => (await chrome.tabs.query({})).map((tab) => tab.id));
+      const connect = {
+        async playwright() {
+          const browser = await playwright.connectOverCDP(chain.cdpUrl);
+          leave.push(() => browser.close());
+          return { browser, context: browser.contexts()[0] };
+        },
+        async puppeteer() {
+          const browser = await puppeteer.connect({ browserWSEndpoint: chain.cdpUrl, defaultViewport: null });
+          leave.push(() => browser.disconnect());
+          return browser;
+        },
+        async bare() {
+          const client = await connectBare(chain.cdpUrl);
+          leave.push(() => client.kill());
+          return client;
+        },
+      };
+      try {
+        return await use(connect);
+      } finally {
+        await Promise.all(leave.map((end) => end()));
+        await until('all clients have left', async () => (await chain.relay.status()).clients === 0);
+        await inExtension(
+          chain,
+          async (kept) => {
+            const tabs = await chrome.tabs.query({});
+            await chrome.tabs.remove(tabs.map((tab) => tab.id).filter((id) => !kept.includes(id)));
+          },
+          before,
+        );
       }
     },
   };
