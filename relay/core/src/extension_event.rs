@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::cdp::Request;
 use crate::error::CdpError;
 use crate::ids::{CallId, ChildId, TabId};
 use crate::pending::{Continuation, Entry, Note};
@@ -117,6 +118,9 @@ impl Core {
                 self.on_fetch_answered(entry.tab, entry.child.as_ref(), session, note, true);
                 self.send_reply(client, session, request, result.get());
             }
+            Continuation::Reply { client, session, request, note: Note::Join { method, params } } => {
+                self.on_turn_to_join(client, session, Request { id: request, method: method.into(), params: params.into(), session: None });
+            }
             Continuation::Reply { client, session, request, note } => {
                 self.on_command_answered(client, session, request, entry.tab, note, result.get());
             }
@@ -158,6 +162,10 @@ impl Core {
 
     pub(crate) fn on_call_failed(&mut self, entry: Entry, error: &CdpError) {
         match entry.continuation {
+            // An error of Chrome's own comes in turn too.
+            Continuation::Reply { note: Note::Join { .. }, .. } if matches!(error, CdpError::Chrome { .. }) => {
+                self.on_call_answered(entry, RawValue::NULL);
+            }
             Continuation::Reply { client, session, request, note } => {
                 self.send_error(client, session, request, error);
                 match note {

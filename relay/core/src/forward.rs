@@ -150,29 +150,29 @@ impl Core {
     /// Keeps the book of a session's enabled domains. Answers what Chrome must not hear, because other sessions share it.
     fn switch_domain(&mut self, session: SessionId, request: &Request<'_>) -> Option<Handled> {
         if request.method == "Page.setLifecycleEventsEnabled" {
+            let is_on = self.sessions.enabled_elsewhere(session, LIFECYCLE);
+            if is_on && translate::field(&request.params, "enabled") == Some("true") {
+                return Some(self.join(session, LIFECYCLE, request));
+            }
             self.note_lifecycle_switch(session, &request.params);
             // Chrome has them on as long as anyone wants them.
-            return self.sessions.enabled_elsewhere(session, LIFECYCLE).then(|| {
-                if self.sessions.get(session).is_some_and(|view| view.enabled.contains(LIFECYCLE)) {
-                    self.tell_mirrored(session, LIFECYCLE);
-                }
-                Handled::empty()
-            });
+            return is_on.then(Handled::empty);
         }
         let (domain, verb) = request.method.split_once('.')?;
         let view = self.sessions.get_mut(session)?;
         match verb {
             "enable" => {
-                let is_new = view.enabled.insert(domain.to_owned());
-                let is_page = matches!(view.subject, Subject::Page(_));
+                let is_new = !view.enabled.contains(domain);
                 let is_on = !is_new || self.sessions.enabled_elsewhere(session, domain);
-                if is_new && is_on && domain == "Runtime" && is_page {
-                    self.announce_contexts_to(session);
-                } else if is_new && is_on {
+                if is_on && domain == "Runtime" {
+                    // Chrome would take it for the wish to hear of all contexts anew, and everyone would.
+                    return Some(self.join(session, domain, request));
+                }
+                self.sessions.get_mut(session)?.enabled.insert(domain.to_owned());
+                if is_on && is_new {
                     self.tell_mirrored(session, domain);
                 }
-                // Chrome would take it for the wish to hear of all contexts anew, and everyone would.
-                (is_on && domain == "Runtime").then(Handled::empty)
+                None
             }
             "disable" => {
                 view.enabled.remove(domain);

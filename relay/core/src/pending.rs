@@ -41,6 +41,11 @@ pub enum Note {
     Script {
         params: String,
     },
+    /// The session's turn has come to join those that have something on: this is what it said.
+    Join {
+        method: String,
+        params: String,
+    },
     /// Sessions intercept together; if Chrome refuses, this one wants again what it wanted before.
     Interception {
         before: Option<Interception>,
@@ -151,6 +156,11 @@ impl Pending {
     /// Whether a client waits for an answer from this tab.
     pub fn asks(&self, tab: TabId) -> bool {
         self.map.values().any(|entry| entry.tab == Some(tab) && matches!(entry.continuation, Continuation::Reply { .. }))
+    }
+
+    /// Whether a session waits for an answer.
+    pub fn asks_for(&self, session: SessionId) -> bool {
+        self.map.values().any(|entry| matches!(entry.continuation, Continuation::Reply { session: of, .. } if of == session))
     }
 
     pub fn next_deadline(&self) -> Option<Now> {

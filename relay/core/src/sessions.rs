@@ -28,6 +28,15 @@ impl Subject {
             Self::Tab(tab) | Self::Page(tab) | Self::Child(tab, _) => Some(*tab),
         }
     }
+
+    /// Where Chrome is asked about it: the tab, and the target below it.
+    pub fn place(&self) -> Option<(TabId, Option<&ChildId>)> {
+        match self {
+            Self::Page(tab) => Some((*tab, None)),
+            Self::Child(tab, child) => Some((*tab, Some(child))),
+            Self::Browser | Self::Tab(_) => None,
+        }
+    }
 }
 
 #[derive(Debug)]

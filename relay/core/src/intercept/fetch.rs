@@ -25,7 +25,7 @@ use crate::wire::Call;
 impl Core {
     /// A command of a session whose tab is live.
     pub(crate) fn intercept_fetch(&mut self, session: SessionId, subject: &Subject, request: &Request<'_>) -> Result<Handled, CdpError> {
-        let (tab, child) = place_of(subject).ok_or(CdpError::SessionNotFound)?;
+        let (tab, child) = subject.place().ok_or(CdpError::SessionNotFound)?;
         match request.method.as_ref() {
             "Fetch.enable" => {
                 let before = self.note_interception(session, request)?;
@@ -125,7 +125,7 @@ impl Core {
 
     /// `Fetch.requestPaused` or `Fetch.authRequired`.
     pub(crate) fn on_request_paused(&mut self, subject: &Subject, method: &str, params: &str) {
-        let Some((tab, child)) = place_of(subject) else { return };
+        let Some((tab, child)) = subject.place() else { return };
         let Some(pause) = Pause::read(method, params) else { return self.deliver(subject, method, params) };
         let wants = |view: &Session| view.interception.as_ref().is_some_and(|wanted| wanted.wants(&pause));
         let mut holders: Vec<SessionId> = self.sessions.viewing(subject).filter(|(_, view)| wants(view)).map(|(id, _)| id).collect();
@@ -146,7 +146,7 @@ impl Core {
 
     /// A session has ended; it is out of the book already.
     pub(crate) fn release_interception(&mut self, ended: &Session) {
-        let Some((tab, child)) = place_of(&ended.subject).filter(|_| ended.interception.is_some()) else { return };
+        let Some((tab, child)) = ended.subject.place().filter(|_| ended.interception.is_some()) else { return };
         let others = self.sessions.viewing(&ended.subject).filter_map(|(_, view)| view.interception.as_ref());
         let before = Interception::together(others.chain(&ended.interception));
         if self.interception_of(&ended.subject).is_none() {
@@ -160,7 +160,7 @@ impl Core {
 
     /// Fewer sessions intercept than `before`: Chrome is asked for what is still wanted, and what the others held goes on.
     fn narrow_interception(&mut self, subject: &Subject, before: Option<String>, is_gone: impl Fn(SessionId) -> bool) {
-        let Some((tab, child)) = place_of(subject) else { return };
+        let Some((tab, child)) = subject.place() else { return };
         let wanted = self.interception_of(subject);
         if let Some(params) = wanted.as_ref().filter(|_| wanted != before) {
             self.call(&Call::CdpCommand { tab, method: "Fetch.enable", params, child }, Continuation::Nothing);
@@ -181,14 +181,6 @@ impl Core {
             }
         };
         self.call(&Call::CdpCommand { tab, method, params: &params.to_string(), child }, Continuation::Nothing);
-    }
-}
-
-fn place_of(subject: &Subject) -> Option<(TabId, Option<&ChildId>)> {
-    match subject {
-        Subject::Page(tab) => Some((*tab, None)),
-        Subject::Child(tab, child) => Some((*tab, Some(child))),
-        Subject::Browser | Subject::Tab(_) => None,
     }
 }
 

@@ -61,6 +61,60 @@ fn a_late_session_is_told_of_the_contexts_that_are_there() {
 }
 
 #[test]
+fn what_a_late_session_missed_does_not_overtake_the_answers_it_waits_for() {
+    let (mut script, [(first, a), _]) = two_clients();
+    script.request(first, Some(&a), "Page.setLifecycleEventsEnabled", json!({ "enabled": true }));
+    script.calls();
+    let context = |id: i64| json!({ "context": { "id": id, "name": id.to_string(), "auxData": { "isDefault": false, "frameId": "T1" } } });
+    script.cdp_event(1, "Runtime.executionContextCreated", context(9));
+    script.cdp_event(1, "Page.lifecycleEvent", json!({ "frameId": "T1", "name": "init" }));
+    let (late, c) = script.attached_client();
+    let c = Some(c[0].as_str());
+    script.request(late, c, "Page.enable", json!({}));
+    let tree = script.request(late, c, "Page.getFrameTree", json!({}));
+    let lifecycle = script.request(late, c, "Page.setLifecycleEventsEnabled", json!({ "enabled": true }));
+    let runtime = script.request(late, c, "Runtime.enable", json!({}));
+    assert!(script.heard(late).is_empty());
+    let calls = script.calls();
+    // What happens meanwhile is told with the rest, and once.
+    script.cdp_event(1, "Runtime.executionContextCreated", context(10));
+    for call in calls {
+        script.reply(&call, json!({}));
+    }
+    let heard = script.heard(late);
+    let place = |wanted: &dyn Fn(&Value) -> bool| heard.iter().position(wanted).unwrap();
+    let reply_to = |id: i64| place(&|m| m["id"] == id);
+    let state = place(&|m| m["method"] == "Page.lifecycleEvent");
+    let contexts: Vec<_> = heard.iter().filter_map(|m| m["params"]["context"]["id"].as_i64()).filter(|id| [9, 10].contains(id)).collect();
+    assert_eq!(contexts, [9, 10]);
+    let context = place(&|m| m["params"]["context"]["id"] == 9);
+    assert!(reply_to(tree) < state && state < reply_to(lifecycle) && reply_to(lifecycle) < context && context < reply_to(runtime));
+    assert_eq!(heard[reply_to(runtime)]["result"], json!({}));
+    script.cdp_event(1, "Runtime.consoleAPICalled", json!({ "args": [] }));
+    assert_eq!(names(&script.heard(late)), ["Runtime.consoleAPICalled"]);
+}
+
+#[test]
+fn a_late_session_has_its_domain_though_the_one_that_had_it_on_leaves_meanwhile() {
+    let mut script = Script::with_tabs(1);
+    let (first, a) = script.attached_client();
+    script.ask(first, Some(&a[0]), "Runtime.enable", json!({}));
+    script.make_live(first, &a[0], 1);
+    let (late, b) = script.attached_client();
+    script.request(late, Some(&b[0]), "Page.getFrameTree", json!({}));
+    let runtime = script.request(late, Some(&b[0]), "Runtime.enable", json!({}));
+    let calls = script.calls();
+    script.input(Input::ClientClosed(first));
+    script.calls();
+    for call in calls {
+        script.reply(&call, json!({}));
+    }
+    let call = script.next_command("Runtime.enable");
+    script.reply(&call, json!({}));
+    assert_eq!(script.heard(late).last().unwrap()["id"], runtime);
+}
+
+#[test]
 fn disabling_ends_only_the_sessions_own_view() {
     let (mut script, [(first, a), (second, b)]) = two_clients();
     script.ask(first, Some(&a), "Runtime.disable", json!({}));
@@ -249,8 +303,12 @@ fn a_session_that_comes_late_hears_what_chrome_told_before() {
     script.cdp_event(1, "Debugger.scriptParsed", json!({ "scriptId": "7" }));
     script.cdp_event(1, "Page.lifecycleEvent", json!({ "frameId": "T1", "name": "load" }));
     script.heard(other);
+    script.calls();
     script.request(other, Some(&theirs), "Debugger.enable", json!({}));
     script.request(other, Some(&theirs), "Page.setLifecycleEventsEnabled", json!({ "enabled": true }));
+    for call in script.calls() {
+        script.reply(&call, json!({}));
+    }
     let heard: Vec<_> = script.heard(other).iter().filter_map(|m| m["method"].as_str().map(str::to_owned)).collect();
     assert_eq!(heard, ["Debugger.scriptParsed", "Page.lifecycleEvent"]);
 }
