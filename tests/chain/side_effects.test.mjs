@@ -28,6 +28,11 @@ const shared = useChain({
   chromiumArgs: ['--blink-settings=preferredColorScheme=0'],
   pages: {
     '/watched': WATCHED,
+    '/framing': (request, response) => {
+      const { port } = new URL(`http://${request.headers.host}`);
+      response.setHeader('content-type', 'text/html');
+      response.end(`<title>Framing</title><iframe src="http://localhost:${port}/watched?framed"></iframe>`);
+    },
     '/said': (request, response) => {
       let body = '';
       request.on('data', (data) => (body += data));
@@ -81,6 +86,18 @@ test('the person sees no difference before, while and after a client uses a tab'
   await saysAgain('?used', before.used);
   assert.deepEqual(await freshWord('?other'), before.other);
   assert.deepEqual(await windows(), before.windows);
+});
+
+test('nor in a frame of another site', async () => {
+  await openTabs(shared.chain, [shared.site.url('/framing')]);
+  const { visibility, focus, ...before } = await freshWord('?framed');
+  assert.equal(before.dark, true);
+  await shared.withPlaywright(async ({ context }) => {
+    const page = context.pages().find((known) => known.url().endsWith('/framing'));
+    assert.equal(await page.frameLocator('iframe').locator('button').textContent(), 'press');
+    const { visibility: _, focus: _focus, ...looks } = await freshWord('?framed');
+    assert.deepEqual(looks, before);
+  });
 });
 
 test('a click gives its page the focus, as any click does, and changes nothing else', async () => {

@@ -79,14 +79,8 @@ impl Core {
             _ => {}
         }
         self.keep_in_journal(session, request);
-        let is_default = journal::find_init(&request.method).is_some_and(|init| init.replay == journal::Replay::Default);
-        if is_default && self.is_default_on_persons_tab(session, tab) {
+        if self.is_default_on_persons_tab(session, tab, request) {
             return Ok(Handled::empty());
-        }
-        if request.method == "Runtime.runIfWaitingForDebugger"
-            && let Some(view) = self.sessions.get_mut(session)
-        {
-            view.journal.started = true;
         }
         if request.method == "Target.setAutoAttach" {
             self.announce_known_children(session, tab);
@@ -107,20 +101,26 @@ impl Core {
             return Handled::Later;
         }
         self.keep_in_journal(session, request);
+        if self.is_default_on_persons_tab(session, tab, request) {
+            return Handled::empty();
+        }
         self.forward(session, tab, Some(child), request)
     }
 
     fn keep_in_journal(&mut self, session: SessionId, request: &Request<'_>) {
-        if let Some(view) = self.sessions.get_mut(session).filter(|_| journal::is_kept(&request.method)) {
+        let Some(view) = self.sessions.get_mut(session) else { return };
+        if journal::is_kept(&request.method) {
             view.journal.record(&request.method, self.texts.share(&request.params), None);
         }
+        view.journal.started |= request.method == "Runtime.runIfWaitingForDebugger";
     }
 
-    /// What a client's library sets in every page as it comes must not show in a tab that the client did not create.
-    fn is_default_on_persons_tab(&self, session: SessionId, tab: TabId) -> bool {
+    /// What a client's library sets in every page and frame as it comes must not show in a tab that the client did not create.
+    fn is_default_on_persons_tab(&self, session: SessionId, tab: TabId, request: &Request<'_>) -> bool {
         let Some(view) = self.sessions.get(session) else { return false };
         let is_own = self.tabs.get(tab).is_some_and(|tab| tab.created_by == Some(view.client));
-        !view.journal.started && !is_own
+        let can_be_default = journal::find_init(&request.method).is_some_and(|init| init.replay == journal::Replay::Default);
+        can_be_default && !view.journal.started && !is_own
     }
 
     /// A command to a live tab or a target below it, as it is.

@@ -180,6 +180,23 @@ fn a_target_that_nobody_wants_is_resumed_at_once() {
 }
 
 #[test]
+fn a_librarys_defaults_do_not_reach_a_frame_of_the_persons_tab_either() {
+    let (mut script, [(first, a), _]) = two_clients();
+    script.request(first, Some(&a), "Target.setAutoAttach", json!({ "autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true }));
+    let info = json!({ "targetId": "F", "type": "iframe" });
+    script.cdp_event(1, "Target.attachedToTarget", json!({ "sessionId": "f", "targetInfo": info, "waitingForDebugger": true }));
+    let heard = script.heard(first);
+    let frame = heard.iter().find_map(|m| m["params"]["sessionId"].as_str()).unwrap();
+    script.calls();
+    script.ask(first, Some(frame), "Emulation.setEmulatedMedia", json!({ "media": "" }));
+    assert!(script.calls().is_empty());
+    script.request(first, Some(frame), "Runtime.runIfWaitingForDebugger", json!({}));
+    script.request(first, Some(frame), "Emulation.setEmulatedMedia", json!({ "media": "print" }));
+    script.next_command("Runtime.runIfWaitingForDebugger");
+    script.next_command("Emulation.setEmulatedMedia");
+}
+
+#[test]
 fn one_client_leaving_answers_nothing_to_another() {
     let (mut script, [(first, a), (second, _)]) = two_clients();
     script.request(first, Some(&a), "Page.navigate", json!({}));
