@@ -26,7 +26,13 @@ const shared = useChain({
       response.setHeader('www-authenticate', 'Basic realm="test"');
       response.end(request.headers.authorization);
     },
-    '/inner': '<title>Inner</title><p>inner</p>',
+    '/inner': (request, response) => {
+      const { port } = new URL(`http://${request.headers.host}`);
+      response.setHeader('content-type', 'text/html');
+      // Of the first site again: a target below the frame's own.
+      response.end(`<title>Inner</title><p>inner</p><iframe src="http://127.0.0.1:${port}/nested"></iframe>`);
+    },
+    '/nested': '<title>Nested</title><p>nested</p>',
     '/worker.js': (request, response) => {
       response.setHeader('content-type', 'text/javascript');
       response.end('self.name = "the worker"; onmessage = ({ data }) => console.log(data)');
@@ -122,13 +128,16 @@ clientsTest('a late client has the full picture of a live tab: frames, contexts,
   const first = await connect.playwright();
   const [page] = await sharedPage(first, '/framed');
   await until('the worker', () => page.workers().length === 1);
-  await page.frames().find((frame) => frame.url().endsWith('/inner')).textContent('p');
+  const nestedOf = (known) => until('the nested frame', () => known.frames().find((frame) => frame.url().endsWith('/nested')));
+  assert.equal(await (await nestedOf(page)).textContent('p'), 'nested');
   const second = await connect.playwright();
   const late = await pageOf(second, page.url());
   const inner = await until('the late client sees the frame', () => late.frames().find((frame) => frame.url().endsWith('/inner')));
+  const nested = await nestedOf(late);
   assert.deepEqual(late.frames().map((frame) => frame.url()).sort(), page.frames().map((frame) => frame.url()).sort());
   assert.equal(await inner.textContent('p', { timeout: 5_000 }), 'inner');
   assert.equal(await inner.evaluate(() => document.title), 'Inner');
+  assert.deepEqual([await nested.textContent('p'), await nested.evaluate(() => document.title)], ['nested', 'Nested']);
   assert.equal(await late.frameLocator('iframe[srcdoc]').locator('b').textContent(), 'near');
   assert.equal(await late.evaluate(() => document.title), 'Framed');
   const browser = await connect.puppeteer();
@@ -138,6 +147,7 @@ clientsTest('a late client has the full picture of a live tab: frames, contexts,
   // Playwright tells nobody of workers that were there before it, not even on Chrome's own port.
   const worker = await until('Puppeteer sees the worker', () => latest.workers()[0]);
   assert.equal(await worker.evaluate(() => self.name), 'the worker');
+  assert.equal(await (await nestedOf(latest)).evaluate(() => document.title), 'Nested');
   // And the first has lost nothing by it.
   assert.equal(await page.frames().find((known) => known.url().endsWith('/inner')).evaluate(() => document.title), 'Inner');
   const messages = [page, late].map((known) => known.waitForEvent('console'));

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { isDeepStrictEqual } from 'node:util';
 
 import { useChain } from '../harness/chain.mjs';
 import { until } from '../harness/processes.mjs';
@@ -137,13 +138,29 @@ pageTest('what a session added or intercepted ends with it; what the page has st
   assert.deepEqual(await both(), [true, undefined]);
 });
 
+pageTest('what a session overrides is set back when it ends, to what the page has set', async ({ page, context }) => {
+  const looks = () => page.evaluate(() => [matchMedia('print').matches, matchMedia('(prefers-color-scheme: dark)').matches, new Date(0).getTimezoneOffset()]);
+  await page.emulateMedia({ colorScheme: 'dark' });
+  const before = await looks();
+  assert.deepEqual(before.slice(0, 2), [false, true]);
+  const session = await context.newCDPSession(page);
+  await session.send('Emulation.setEmulatedMedia', { media: 'print' });
+  await session.send('Emulation.setTimezoneOverride', { timezoneId: 'Asia/Kathmandu' });
+  assert.deepEqual(await looks(), [true, false, -330]);
+  await session.detach();
+  await until('all is set back', async () => isDeepStrictEqual(await looks(), before)).catch(() => {});
+  assert.deepEqual(await looks(), before);
+});
+
 pageTest('a session and a route of the same page both see a request, and who answers it decides', async ({ page, context }) => {
   const session = await context.newCDPSession(page);
   await session.send('Fetch.enable', { patterns: [{ urlPattern: '*/data*' }] });
   session.on('Fetch.requestPaused', ({ requestId, request }) => {
     const isIts = request.url.endsWith('?session');
     const body = Buffer.from('from the session').toString('base64');
-    void session.send(isIts ? 'Fetch.fulfillRequest' : 'Fetch.continueRequest', isIts ? { requestId, responseCode: 200, body } : { requestId });
+    const answer = isIts ? session.send('Fetch.fulfillRequest', { requestId, responseCode: 200, body }) : session.send('Fetch.continueRequest', { requestId });
+    // The page may have decided before.
+    answer.catch((error) => assert.match(error.message, /Invalid InterceptionId/));
   });
   await page.route('**/data?page', (route) => route.fulfill({ body: 'from the page' }));
   for (const [query, expected] of [['?page', 'from the page'], ['?session', 'from the session'], ['', 'from the site']]) {

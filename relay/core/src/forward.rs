@@ -11,6 +11,7 @@ use crate::intercept::Handled;
 use crate::pending::{Continuation, Note, REVIVING};
 use crate::screencast::SCREENCAST;
 use crate::sessions::Subject;
+use crate::targets::Child;
 use crate::wire::Call;
 use crate::{bootstrap, journal, translate};
 
@@ -82,13 +83,8 @@ impl Core {
         if self.is_default_on_persons_tab(session, tab, request) {
             return Ok(Handled::empty());
         }
-        if request.method == "Target.setAutoAttach" {
-            self.announce_known_children(session, tab);
-            let subject = Subject::Page(tab);
-            let wanted_elsewhere = self.sessions.viewing(&subject).any(|(id, view)| id != session && view.auto_attach.is_some());
-            if wanted_elsewhere && self.sessions.get(session).is_some_and(|view| view.auto_attach.is_none()) {
-                return Ok(Handled::empty());
-            }
+        if request.method == "Target.setAutoAttach" && self.shares_children(session, tab, None) {
+            return Ok(Handled::empty());
         }
         Ok(self.forward(session, tab, None, request))
     }
@@ -102,6 +98,9 @@ impl Core {
         }
         self.keep_in_journal(session, request);
         if self.is_default_on_persons_tab(session, tab, request) {
+            return Handled::empty();
+        }
+        if request.method == "Target.setAutoAttach" && self.shares_children(session, tab, Some(child)) {
             return Handled::empty();
         }
         self.forward(session, tab, Some(child), request)
@@ -222,16 +221,16 @@ impl Core {
         }
     }
 
-    /// A session that asks for the targets below a live page learns of those that are there already.
-    fn announce_known_children(&mut self, session: SessionId, tab: TabId) {
-        let Some(filter) = self.sessions.get(session).and_then(|view| view.auto_attach.clone()) else { return };
-        let Some(known) = self.tabs.get(tab) else { return };
-        let below: Vec<ChildId> = known
-            .children
-            .iter()
-            .filter(|(_, child)| child.below.is_none() && filter.wants(&child.kind))
-            .map(|(id, _)| id.clone())
-            .collect();
+    /// A session that asks for the targets below its own learns of those that are there already. Says whether it asks for no
+    /// more while others do, which Chrome must not hear.
+    fn shares_children(&mut self, session: SessionId, tab: TabId, above: Option<&ChildId>) -> bool {
+        let Some(view) = self.sessions.get(session) else { return false };
+        let Some(filter) = view.auto_attach.clone() else {
+            return self.sessions.viewing(&view.subject).any(|(_, other)| other.auto_attach.is_some());
+        };
+        let Some(known) = self.tabs.get(tab) else { return false };
+        let is_wanted = |child: &Child| child.below.as_ref() == above && filter.wants(&child.kind);
+        let below: Vec<ChildId> = known.children.iter().filter(|(_, child)| is_wanted(child)).map(|(id, _)| id.clone()).collect();
         for child in below {
             let subject = Subject::Child(tab, child);
             if self.sessions.viewing(&subject).any(|(_, view)| view.parent == Some(session)) {
@@ -240,6 +239,7 @@ impl Core {
             let opened = self.open_session(session, subject);
             self.announce_attached(opened, false);
         }
+        false
     }
 
     /// Tells a client what Chrome answered to its command, in the ids that the client knows. The session may have ended.

@@ -108,7 +108,7 @@ impl Core {
                 Ok(Handled::empty())
             }
             Subject::Page(tab) => self.to_page(session, *tab, request),
-            Subject::Child(tab, child) => Ok(self.forward(session, *tab, Some(child), &request)),
+            Subject::Child(tab, child) => Ok(self.to_child(session, *tab, child, &request)),
         }
     }
 

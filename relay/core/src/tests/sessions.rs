@@ -180,6 +180,30 @@ fn a_target_that_nobody_wants_is_resumed_at_once() {
 }
 
 #[test]
+fn a_late_session_learns_of_targets_below_targets_and_one_that_leaves_keeps_them_for_the_others() {
+    let (mut script, [(first, a), (second, b)]) = two_clients();
+    let attach = json!({ "autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true });
+    let attached = |heard: &[Value]| heard.iter().find_map(|m| m["params"]["sessionId"].as_str().map(str::to_owned));
+    script.request(first, Some(&a), "Target.setAutoAttach", attach.clone());
+    let frame = |id: &str| json!({ "sessionId": id, "targetInfo": { "targetId": id, "type": "iframe" }, "waitingForDebugger": false });
+    script.cdp_event(1, "Target.attachedToTarget", frame("outer"));
+    let outer = attached(&script.heard(first)).unwrap();
+    script.request(first, Some(&outer), "Target.setAutoAttach", attach.clone());
+    script.child_event(1, "outer", "Target.attachedToTarget", frame("inner"));
+    script.heard(first);
+
+    script.request(second, Some(&b), "Target.setAutoAttach", attach.clone());
+    let outer = attached(&script.heard(second)).unwrap();
+    script.request(second, Some(&outer), "Target.setAutoAttach", attach);
+    let heard = script.heard(second);
+    let inner = heard.iter().find(|m| m["method"] == "Target.attachedToTarget").expect("told");
+    assert_eq!((inner["params"]["targetInfo"]["targetId"].as_str(), inner["sessionId"].as_str()), (Some("inner"), Some(outer.as_str())));
+    script.calls();
+    script.ask(second, Some(&outer), "Target.setAutoAttach", json!({ "autoAttach": false, "waitForDebuggerOnStart": false }));
+    assert!(script.calls().is_empty(), "the other still wants them");
+}
+
+#[test]
 fn a_librarys_defaults_do_not_reach_a_frame_of_the_persons_tab_either() {
     let (mut script, [(first, a), _]) = two_clients();
     script.request(first, Some(&a), "Target.setAutoAttach", json!({ "autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true }));
