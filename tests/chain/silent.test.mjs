@@ -17,34 +17,36 @@ const shared = useChain({
 const stoppedUrl = () => shared.site.url('/stopped').replace('127.0.0.1', 'localhost');
 const pageOf = (context, name) => context.pages().find((page) => page.url().endsWith(`/${name}`));
 
-/** The processor time, in ticks, of each renderer of the browser. */
-function rendererTimes() {
-  const times = new Map();
-  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+/** The renderers of the browser. */
+function renderers() {
+  const isRenderer = (pid) => {
     try {
       const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8');
-      if (command.includes('--type=renderer') && command.includes(shared.chain.chromium.profile.path)) {
-        const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ');
-        times.set(Number(pid), Number(fields[11]) + Number(fields[12]));
-      }
+      return command.includes('--type=renderer') && command.includes(shared.chain.chromium.profile.path);
     } catch {
-      // It has just ended.
+      return false; // It has just ended.
     }
-  }
-  return times;
+  };
+  return readdirSync('/proc').filter((name) => /^\d+$/.test(name) && isRenderer(name)).map(Number);
 }
 
-/** The process that runs a page: the one that works when the page does. */
-async function rendererOf(name) {
-  const before = rendererTimes();
-  await asPerson(shared.chain, async (_, own) =>
-    pageOf(own, name).evaluate(() => {
-      const end = Date.now() + 1_000;
-      while (Date.now() < end);
-    }),
-  );
-  const worked = [...rendererTimes()].map(([pid, time]) => [pid, time - (before.get(pid) ?? 0)]);
-  return worked.sort((a, b) => b[1] - a[1])[0][0];
+/** The process that runs a page: the one without which it does not answer, and with which it does. */
+function rendererOf(name) {
+  return asPerson(shared.chain, async (_, own) => {
+    const page = pageOf(own, name);
+    const answers = () => Promise.race([page.evaluate(() => true), new Promise((resolve) => setTimeout(resolve, 1_000, false))]);
+    await page.evaluate(() => true);
+    for (const pid of renderers()) {
+      process.kill(pid, 'SIGSTOP');
+      const isSilent = !(await answers());
+      process.kill(pid, 'SIGCONT');
+      await page.evaluate(() => true);
+      if (isSilent) {
+        return pid;
+      }
+    }
+    throw new Error(`no renderer of ${name}`);
+  });
 }
 
 const skip = process.platform === 'linux' ? false : 'processes are looked up in /proc';

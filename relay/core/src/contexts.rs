@@ -112,6 +112,12 @@ impl Contexts {
     pub fn created(&mut self, description: &str) -> Option<Created> {
         let read: Description = serde_json::from_str(description).ok()?;
         let world = if read.aux.is_default { World::Default } else { World::Isolated(read.name) };
+        // A debugger that was given up may have told of it just before.
+        let is_known =
+            |c: &Context| c.real == Some(read.id) && c.real_unique == read.unique_id && c.frame == read.aux.frame && c.world == world;
+        if self.list.iter().any(is_known) {
+            return Some(Created::Paired);
+        }
         let is_imagined = |c: &&mut Context| {
             c.frame == read.aux.frame && c.world == world && (c.real.is_none() || c.real == Some(read.id) && c.real_unique.is_empty())
         };
@@ -197,6 +203,15 @@ mod tests {
         assert_eq!(contexts.to_announced(4), Some(utility));
         assert_eq!(contexts.unique_to_real(&format!("tabwire.{main}")), Some("u3"));
         assert!(contexts.translates());
+    }
+
+    #[test]
+    fn a_context_that_is_told_twice_is_the_same() {
+        let mut contexts = Contexts::default();
+        let main = contexts.imagine("F", World::Default, "").0.announced;
+        assert_eq!(contexts.created(&real(3, "F", "")), Some(Created::Paired));
+        assert_eq!(contexts.created(&real(3, "F", "")), Some(Created::Paired));
+        assert_eq!(contexts.to_real(main), Some(3));
     }
 
     #[test]
