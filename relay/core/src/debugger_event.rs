@@ -11,7 +11,7 @@ use crate::error::CdpError;
 use crate::forward::LIFECYCLE;
 use crate::ids::{ChildId, SessionId, TabId, TargetId};
 use crate::mirror::Mirror;
-use crate::pending::Continuation;
+use crate::pending::{Continuation, Entry};
 use crate::sessions::Subject;
 use crate::targets::{Attachment, Child, HeldEvent, Tab};
 use crate::translate::{self, text_field};
@@ -148,6 +148,12 @@ impl Core {
                 }
                 self.deliver(&subject, method, params);
             }
+            ("Page.frameStartedNavigating", Some(child)) => {
+                if let Some(child) = known.children.get_mut(child) {
+                    child.navigating = text_field(params, "frameId").zip(text_field(params, "loaderId"));
+                }
+                self.deliver(&subject, method, params);
+            }
             ("Page.frameNavigated", None) => {
                 self.deliver(&subject, method, params);
                 self.complete_restored_page(tab, params);
@@ -227,6 +233,7 @@ impl Core {
             below: below.cloned(),
             waiting_for_debugger: attached.waiting_for_debugger,
             mirror: Mirror::default(),
+            navigating: None,
         };
         let Some(known) = self.tabs.get_mut(tab) else { return };
         known.children.insert(child.clone(), entry);
@@ -240,7 +247,7 @@ impl Core {
     fn on_child_detached(&mut self, tab: TabId, child: &ChildId) {
         let of_child = self.pending.take_where(|entry| entry.tab == Some(tab) && entry.child.as_ref() == Some(child));
         for entry in of_child {
-            self.on_call_failed(entry, &CdpError::SessionNotFound);
+            self.on_child_call_lost(tab, child, entry);
         }
         let Some(known) = self.tabs.get(tab) else { return };
         let below: Vec<ChildId> =
@@ -254,6 +261,20 @@ impl Core {
         }
         if let Some(known) = self.tabs.get_mut(tab) {
             known.children.remove(child);
+        }
+    }
+
+    /// A frame that navigates to a site of its parent's process leaves its own, and Chrome's answer to the navigation is
+    /// lost with that. What it would say is known already, and the frame goes on under its parent's session.
+    fn on_child_call_lost(&mut self, tab: TabId, child: &ChildId, entry: Entry) {
+        let navigating = self.tabs.get(tab).and_then(|tab| tab.children.get(child)?.navigating.as_ref());
+        if let (Continuation::Reply { client, session, request, .. }, "Page.navigate", Some((frame, loader))) =
+            (&entry.continuation, entry.method.as_str(), navigating)
+        {
+            let result = serde_json::json!({ "frameId": frame, "loaderId": loader }).to_string();
+            self.send_reply(*client, *session, *request, &result);
+        } else {
+            self.on_call_failed(entry, &CdpError::SessionNotFound);
         }
     }
 }

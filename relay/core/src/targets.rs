@@ -103,6 +103,8 @@ pub struct Child {
     pub below: Option<ChildId>,
     pub waiting_for_debugger: bool,
     pub mirror: Mirror,
+    /// The last navigation that began in it, as `Page.frameStartedNavigating` told: frame and loader.
+    pub navigating: Option<(String, String)>,
 }
 
 #[derive(Serialize)]

@@ -169,6 +169,66 @@ fn targets_below_a_page_are_routed_by_the_sessions_own_id_both_ways() {
     assert!(heard.iter().any(|m| m["method"] == "Target.detachedFromTarget" && m["params"]["sessionId"] == child.as_str()));
 }
 
+/// A child of this type appears below tab 1 or below one of its children, and Chrome calls its session by this name.
+fn child_appears(script: &mut Script, below: Option<&str>, name: &str, kind: &str) {
+    let info = json!({ "targetId": format!("target-{name}"), "type": kind });
+    let params = json!({ "sessionId": name, "targetInfo": info, "waitingForDebugger": false });
+    match below {
+        None => script.cdp_event(1, "Target.attachedToTarget", params),
+        Some(child) => script.child_event(1, child, "Target.attachedToTarget", params),
+    }
+}
+
+/// Asks for the targets below a session, and gives the sessions that this announces.
+fn auto_attach(script: &mut Script, client: ClientId, session: &str) -> Vec<String> {
+    let params = json!({ "autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true });
+    script.request(client, Some(session), "Target.setAutoAttach", params);
+    attached_below(script, client, session)
+}
+
+fn attached_below(script: &mut Script, client: ClientId, session: &str) -> Vec<String> {
+    let heard = script.heard(client);
+    let attached = heard.iter().filter(|m| m["method"] == "Target.attachedToTarget" && m["sessionId"] == session);
+    attached.map(|m| m["params"]["sessionId"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn a_second_client_learns_of_nested_targets_that_the_first_has_already() {
+    let (mut script, [(first, a), (second, b)]) = two_clients();
+    auto_attach(&mut script, first, &a);
+    child_appears(&mut script, None, "frame", "iframe");
+    let frame = attached_below(&mut script, first, &a).remove(0);
+    auto_attach(&mut script, first, &frame);
+    child_appears(&mut script, Some("frame"), "nested", "iframe");
+    assert_eq!(attached_below(&mut script, first, &frame).len(), 1);
+
+    let frame = auto_attach(&mut script, second, &b).remove(0);
+    let nested = auto_attach(&mut script, second, &frame);
+    assert_eq!(nested.len(), 1);
+    assert!(auto_attach(&mut script, second, &frame).is_empty(), "each is told once");
+    script.calls();
+    script.request(second, Some(&nested[0]), "Runtime.evaluate", json!({}));
+    assert_eq!(script.next_command("Runtime.evaluate")["params"]["childSessionId"], "nested");
+}
+
+#[test]
+fn a_navigation_that_takes_a_frame_out_of_its_process_is_answered_by_what_chrome_said_of_it() {
+    let (mut script, [(first, a), _]) = two_clients();
+    auto_attach(&mut script, first, &a);
+    child_appears(&mut script, None, "frame", "iframe");
+    let frame = attached_below(&mut script, first, &a).remove(0);
+    let evaluation = script.request(first, Some(&frame), "Runtime.evaluate", json!({}));
+    let navigation = script.request(first, Some(&frame), "Page.navigate", json!({ "url": "https://site/2" }));
+    let started = json!({ "frameId": "target-frame", "loaderId": "L2", "url": "https://site/2" });
+    script.child_event(1, "frame", "Page.frameStartedNavigating", started);
+    script.cdp_event(1, "Target.detachedFromTarget", json!({ "sessionId": "frame" }));
+    let heard = script.heard(first);
+    let reply = |id: i64| heard.iter().find(|m| m["id"] == id).unwrap();
+    assert_eq!(reply(navigation)["result"], json!({ "frameId": "target-frame", "loaderId": "L2" }));
+    assert_eq!(reply(evaluation)["error"]["code"], -32001);
+    assert_eq!(names(&heard), ["Target.detachedFromTarget"]);
+}
+
 #[test]
 fn a_target_that_nobody_wants_is_resumed_at_once() {
     let (mut script, [(first, _), _]) = two_clients();
