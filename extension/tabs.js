@@ -29,6 +29,16 @@ const CLOSED_KEPT = 500;
  */
 const openers = new Map();
 
+/**
+ * Tabs that a page has just opened and that show nothing yet. Chrome calls their empty document complete; what they were
+ * opened for is still to come, and clients are to find that in them.
+ * @type {Set<number>}
+ */
+const expecting = new Set();
+
+/** How long an empty document is waited for: `javascript:` as an address brings none, and Chrome does not tell it apart. */
+const EMPTY_WITHIN_MS = 500;
+
 /** @returns {Promise<Map<number, string>>} */
 async function targetIds() {
   const targets = await chrome.debugger.getTargets();
@@ -160,11 +170,18 @@ function onAppeared(tabId) {
   }
 }
 
+/** What a tab was opened for is there, or will not come: a download, an answer without a page. @param {number} tabId */
+function onArrived(tabId) {
+  if (expecting.delete(tabId)) {
+    onAppeared(tabId);
+  }
+}
+
 /** @param {number} tabId */
 async function announce(tabId) {
   try {
     const described = await describeTab(tabId);
-    if (!isRestricted(described.url) && !reported.has(tabId)) {
+    if (!isRestricted(described.url) && !reported.has(tabId) && !expecting.has(tabId)) {
       reported.add(tabId);
       tell('tabCreated', described);
     }
@@ -204,11 +221,16 @@ export function watchTabs(onEvent) {
   });
   watchNavigation();
   // Comes right after a tab's creation, and before its target can be looked up.
-  chrome.webNavigation.onCreatedNavigationTarget.addListener(({ tabId, sourceTabId }) => {
+  chrome.webNavigation.onCreatedNavigationTarget.addListener(({ tabId, sourceTabId, url }) => {
     openers.set(tabId, sourceTabId);
+    expecting.add(tabId);
+    if (url === 'about:blank') {
+      setTimeout(onArrived, EMPTY_WITHIN_MS, tabId);
+    }
   });
   chrome.tabs.onRemoved.addListener((tabId) => {
     openers.delete(tabId);
+    expecting.delete(tabId);
     closed.add(tabId);
     if (closed.size > CLOSED_KEPT) {
       closed.delete(/** @type {number} */ (closed.values().next().value));
@@ -231,7 +253,7 @@ export function watchTabs(onEvent) {
 
 /** What `chrome.tabs` cannot tell: whether a new address is a new document. */
 function watchNavigation() {
-  const { onCommitted, onHistoryStateUpdated, onReferenceFragmentUpdated, onDOMContentLoaded } = chrome.webNavigation;
+  const { onCommitted, onErrorOccurred, onHistoryStateUpdated, onReferenceFragmentUpdated, onDOMContentLoaded } = chrome.webNavigation;
   /** @typedef {{ tabId: number, frameId: number, url: string, documentLifecycle?: string }} Navigation */
   /** @param {Navigation} navigation */
   const concernsTheTab = ({ tabId, frameId, documentLifecycle = 'active' }) =>
@@ -242,6 +264,14 @@ function watchNavigation() {
       tell('tabNavigated', { tabId: navigation.tabId, url: navigation.url, sameDocument });
     }
   };
+  /** @param {Navigation} navigation */
+  const arrived = ({ tabId, frameId }) => {
+    if (frameId === 0) {
+      onArrived(tabId);
+    }
+  };
+  onCommitted.addListener(arrived);
+  onErrorOccurred.addListener(arrived);
   onCommitted.addListener(navigated(false));
   onHistoryStateUpdated.addListener(navigated(true));
   onReferenceFragmentUpdated.addListener(navigated(true));

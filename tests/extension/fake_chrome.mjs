@@ -73,7 +73,7 @@ export class FakeBrowser {
     const opened = this.addTab(tab);
     this.chrome.tabs.onCreated.fire({ ...opened });
     if (openedBy !== undefined) {
-      this.chrome.webNavigation.onCreatedNavigationTarget.fire({ tabId: opened.id, sourceTabId: openedBy });
+      this.chrome.webNavigation.onCreatedNavigationTarget.fire({ tabId: opened.id, sourceTabId: openedBy, url: opened.url });
     }
     return opened;
   }
@@ -153,6 +153,7 @@ export class FakeBrowser {
       webNavigation: {
         onCreatedNavigationTarget: new FakeEvent(),
         onCommitted: new FakeEvent(),
+        onErrorOccurred: new FakeEvent(),
         onHistoryStateUpdated: new FakeEvent(),
         onReferenceFragmentUpdated: new FakeEvent(),
         onDOMContentLoaded: new FakeEvent(),

@@ -95,11 +95,39 @@ test('a tab that is closed while the list is made is not in it', async () => {
 
 // ---- what the person does ----
 
-test('a tab that a page opens is announced whole, with its opener', async () => {
+test('a tab that a page opens is announced whole, with its opener, when what it was opened for is there', async () => {
   const { browser, told } = await watch(page(1));
-  browser.openTab(page(2, { status: 'loading' }), 1);
+  browser.openTab(page(2, { url: '' }), 1);
+  await turn();
+  assert.deepEqual(told, [], 'its empty document is nothing to show');
+  browser.changeTab(2, { url: page(2).url, status: 'loading' });
+  await turn();
+  assert.deepEqual(told, [], 'nor is an address alone');
+  browser.chrome.webNavigation.onCommitted.fire({ tabId: 2, frameId: 5, url: 'https://example.org/frame' });
+  browser.chrome.webNavigation.onCommitted.fire({ tabId: 2, frameId: 0, url: page(2).url });
   await turn();
   assert.deepEqual(told, [['tabCreated', report(2, { openerTabId: 1, status: 'loading' })]]);
+});
+
+test('a tab that a page opens for what is no page is announced too', async () => {
+  const { browser, told } = await watch(page(1));
+  browser.openTab(page(2, { url: '', title: '' }), 1);
+  await turn();
+  browser.chrome.webNavigation.onErrorOccurred.fire({ tabId: 2, frameId: 0, url: 'https://example.org/download', error: 'net::ERR_ABORTED' });
+  await turn();
+  assert.deepEqual(told.map(([, { tabId, url }]) => [tabId, url]), [[2, 'about:blank']]);
+});
+
+test('a tab that a page opens for a script shows its empty document after a moment', async (context) => {
+  context.mock.timers.enable({ apis: ['setTimeout'] });
+  const { browser, told } = await watch(page(1));
+  browser.openTab(page(2, { url: 'about:blank' }), 1);
+  context.mock.timers.tick(100);
+  await turn();
+  assert.deepEqual(told, []);
+  context.mock.timers.tick(400);
+  await turn();
+  assert.deepEqual(told.map(([, { tabId }]) => tabId), [2]);
 });
 
 test('a tab that loads while it is looked at is announced as loaded, because nothing tells that later', async () => {

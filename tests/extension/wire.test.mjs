@@ -87,7 +87,10 @@ test('tabCreated', async () => {
   const tab = {
     id: 413, url: 'https://example.org/news', title: 'News', status: 'loading', windowId: 7, targetId: 'B1B2C3D4E5F60718293A4B5C6D7E8F91',
   };
-  await assertWritten('tabCreated', socket, () => browser.openTab(tab, 412));
+  await assertWritten('tabCreated', socket, () => {
+    browser.openTab(tab, 412);
+    browser.chrome.webNavigation.onCommitted.fire({ tabId: 413, frameId: 0, url: tab.url });
+  });
 });
 
 test('tabUpdated', async () => {

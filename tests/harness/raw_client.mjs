@@ -7,16 +7,30 @@ import { until } from './processes.mjs';
 
 /** Connects to the relay, gives `use` a function that attaches to the page at an address, and leaves. */
 export async function withRawClient(chain, use) {
-  const connection = new Connection(chain.cdpUrl, await NodeWebSocketTransport.create(chain.cdpUrl));
+  try {
+    await withRawConnection(chain.cdpUrl, use);
+  } finally {
+    await until('the slot is free', async () => (await chain.relay.status()).clients === 0);
+  }
+}
+
+/** Clicks as the person, over Chromium's own port. Playwright there would hold up whatever the click opens. */
+export const clickAsPerson = (chain, url, selector) =>
+  withRawConnection(chain.chromium.ownUrl, async ({ attach }) => {
+    const session = await attach(url);
+    await session.send('Runtime.evaluate', { expression: `document.querySelector('${selector}').click()`, userGesture: true });
+  });
+
+async function withRawConnection(cdpUrl, use) {
+  const connection = new Connection(cdpUrl, await NodeWebSocketTransport.create(cdpUrl));
   const attach = async (url) => {
     const { targetInfos } = await connection.send('Target.getTargets');
     return connection.createSession(targetInfos.find((info) => info.url === url));
   };
   try {
-    return await use({ connection, attach });
+    await use({ connection, attach });
   } finally {
     connection.dispose();
-    await until('the slot is free', async () => (await chain.relay.status()).clients === 0);
   }
 }
 
