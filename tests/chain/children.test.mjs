@@ -13,6 +13,8 @@ import { valueOf, withRawClient } from '../harness/raw_client.mjs';
 /** The numbers that each page said it got out of a stream, and how often it opened one, by `name kind`. */
 const got = new Map();
 const opened = new Map();
+/** What `/prerendered` was asked for. */
+const purposes = [];
 
 /**
  * Answers to pages that wait with their workers until the person's side has gone: Chromium leaves a worker paused for ever
@@ -46,6 +48,12 @@ const shared = useChain({
     '/frames': written((site) => `<title>Frames</title><iframe id="same" src="/inner?same"></iframe>
       <iframe id="cross" src="${site.url('/nest', 'localhost')}"></iframe><iframe id="written" srcdoc="<p>written</p>"></iframe>`),
     '/nest': written((site) => `<title>Nest</title><p>nest</p><iframe id="back" src="${site.url('/inner?nested')}"></iframe>`),
+    '/prerenders': `<title>First</title><a href="/prerendered">on</a>
+      <script type="speculationrules">{"prerender":[{"source":"list","urls":["/prerendered"],"eagerness":"immediate"}]}</script>`,
+    '/prerendered': (request, response) => {
+      purposes.push(request.headers['sec-purpose']);
+      response.setHeader('content-type', 'text/html').end('<title>Second</title><p>second</p>');
+    },
     '/workers': `<title>Workers</title><script>
       window.ask = (port, question) => new Promise((resolve) => { port.onmessage = ({ data }) => resolve(data); port.postMessage(question); });
       window.started = fetch('/go').then(async () => {
@@ -167,6 +175,17 @@ pageTest('a frame that is removed while a command is under way fails that comman
   await page.evaluate(() => new Promise((resolve) => addEventListener('message', resolve)).then(() => document.getElementById('cross').remove()));
   await failed;
   assert.equal(await page.frameLocator('#same').locator('p').textContent(), 'inner');
+});
+
+pageTest('a page that prerenders another while it is used goes there like any other', async ({ page }) => {
+  // Chrome prerenders for a page in front only.
+  await page.bringToFront();
+  await page.goto(shared.site.url('/prerenders'));
+  await until('it is prerendered', () => purposes.some((purpose) => purpose?.includes('prerender')));
+  await page.click('a');
+  await page.waitForURL('**/prerendered');
+  assert.equal(await page.title(), 'Second');
+  assert.equal(await page.textContent('p'), 'second');
 });
 
 // ---- workers ----
