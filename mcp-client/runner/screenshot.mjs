@@ -1,0 +1,99 @@
+/** Pictures for an agent: scaled to fit a byte limit, with labels for the refs of the snapshot on request. */
+
+import { createRequire } from 'node:module';
+
+import { drawLabels } from './labels.mjs';
+
+const require = createRequire(import.meta.url);
+const { PNG, jpegjs } = require('playwright-core/lib/utilsBundle');
+const { iso } = require('playwright-core/lib/coreBundle');
+
+/** What models take at most, whatever its bytes. */
+const LONGEST_EDGE = 8_000;
+const JPEG_QUALITY = 75;
+
+/**
+ * `screenshot()`, `screenshot(locator)`, either with Playwright's options and `{ labels: true }`.
+ * @returns {Promise<{ image: { data: string, mimeType: string }, note?: string }>}
+ */
+export async function screenshot({ page, locator, rest: { labels = false, path: _, ...options } }, limit) {
+  const { cut, note } = await cutTall(page, locator, options);
+  const taken = await (locator ?? page).screenshot({ scale: 'css', ...options, ...cut, type: 'png' });
+  if (!labels) {
+    return fit(taken, limit, note);
+  }
+  const origin = await originOf(page, locator, options);
+  const tree = await page.ariaSnapshotJSON({ mode: 'ai', boxes: true });
+  const picture = PNG.sync.read(taken);
+  drawLabels(picture, boxes([tree].flat(), origin));
+  return fit(PNG.sync.write(picture), limit, note);
+}
+
+/** Of a page that is taller than any picture the beginning is shown: all of it would be too small to read. */
+async function cutTall(page, locator, { fullPage, clip }) {
+  if (!fullPage || locator || clip) {
+    return {};
+  }
+  const { width, height } = await page.evaluate(() => ({ width: document.documentElement.scrollWidth, height: document.documentElement.scrollHeight }));
+  if (height <= LONGEST_EDGE) {
+    return {};
+  }
+  const note = `[the page is ${height} pixels tall; this is its beginning. More: screenshot({ fullPage: true, clip: { x: 0, y: ${LONGEST_EDGE}, width: ${width}, height: ${Math.min(LONGEST_EDGE, height - LONGEST_EDGE)} } })]`;
+  return { cut: { clip: { x: 0, y: 0, width, height: LONGEST_EDGE } }, note };
+}
+
+/** Where the picture's corner is, as seen from the viewport that the boxes are relative to. */
+async function originOf(page, locator, { fullPage, clip }) {
+  if (locator) {
+    return locator.boundingBox();
+  }
+  const scrolled = fullPage ? await page.evaluate(() => ({ x: -scrollX, y: -scrollY })) : { x: 0, y: 0 };
+  return { x: scrolled.x + (clip?.x ?? 0), y: scrolled.y + (clip?.y ?? 0) };
+}
+
+const ACTED_ON = new Set(['button', 'link', 'textbox', 'checkbox', 'radio', 'combobox', 'option', 'menuitem', 'menuitemcheckbox',
+  'menuitemradio', 'tab', 'switch', 'slider', 'searchbox', 'spinbutton', 'treeitem', 'listbox']);
+
+/** The boxes of what can be acted on; those in a frame are relative to it. */
+function boxes(nodes, origin) {
+  return nodes.flatMap((node) => {
+    if (typeof node !== 'object' || node === null) {
+      return [];
+    }
+    const { role, ref, box, cursor, children = [] } = node;
+    const isWanted = ref && box && (ACTED_ON.has(role) || cursor === 'pointer');
+    const own = isWanted ? [{ ref, x: box.x - origin.x, y: box.y - origin.y, width: box.width, height: box.height }] : [];
+    const inner = role === 'iframe' && box ? { x: origin.x - box.x, y: origin.y - box.y } : origin;
+    return [...own, ...boxes([children].flat(), inner)];
+  });
+}
+
+export function isImage(value) {
+  return Buffer.isBuffer(value) && (isPng(value) || isJpeg(value));
+}
+
+const isPng = (bytes) => bytes.subarray(0, 4).equals(Buffer.from([0x89, 0x50, 0x4e, 0x47]));
+const isJpeg = (bytes) => bytes.subarray(0, 3).equals(Buffer.from([0xff, 0xd8, 0xff]));
+
+/** As it is if it fits; else as JPEG; else smaller. */
+export function fit(bytes, limit, before = undefined) {
+  const decode = () => (isPng(bytes) ? PNG.sync.read(bytes) : jpegjs.decode(bytes, { maxMemoryUsageInMB: 512 }));
+  // The size stands at the same place of every PNG.
+  const longest = isPng(bytes) ? Math.max(bytes.readUInt32BE(16), bytes.readUInt32BE(20)) : 0;
+  if (bytes.length <= limit && longest <= LONGEST_EDGE) {
+    return { image: { data: bytes.toString('base64'), mimeType: isPng(bytes) ? 'image/png' : 'image/jpeg' }, note: before };
+  }
+  const whole = decode();
+  let scale = Math.min(1, LONGEST_EDGE / Math.max(whole.width, whole.height));
+  for (;;) {
+    const size = { width: Math.max(1, Math.floor(whole.width * scale)), height: Math.max(1, Math.floor(whole.height * scale)) };
+    const picture = scale === 1 ? whole : iso.scaleImageToSize(whole, size);
+    const { data } = jpegjs.encode(picture, JPEG_QUALITY);
+    if (data.length <= limit || (size.width === 1 && size.height === 1)) {
+      const scaled = scale === 1 ? undefined : `[the picture is ${size.width}x${size.height}, scaled from ${whole.width}x${whole.height}]`;
+      const note = [before, scaled].filter(Boolean).join('\n') || undefined;
+      return { image: { data: Buffer.from(data).toString('base64'), mimeType: 'image/jpeg' }, note };
+    }
+    scale *= Math.min(0.9, Math.sqrt(limit / data.length) * 0.95);
+  }
+}

@@ -1,0 +1,95 @@
+//! What can go wrong before, around and in an agent's code: each error says what happened, and its next step.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    #[error("code runs in Node.js 20 or newer, and {0}")]
+    NoNode(String),
+    #[error("playwright-core could not be installed: {0}")]
+    Install(String),
+    #[error("no relay runs on port {port}, and one could not be started: {reason}")]
+    RelayStart { port: u16, reason: String, log: PathBuf },
+    #[error("what answers on port {0} is not a Tabwire relay")]
+    NotARelay(u16),
+    #[error("the relay on port {0} does not know this home's token")]
+    Unauthorized(u16),
+    #[error("no browser is connected: the Tabwire extension is not there")]
+    NoExtension,
+    #[error("another client has the browser: {holder}; it did not leave within {} s", waited.as_secs())]
+    SlotBusy { holder: String, waited: Duration },
+    #[error("the browser could not be connected to: {0}")]
+    Connect(String),
+    #[error("the code had not returned after {} s and was ended", after.as_secs_f32())]
+    TimedOut { after: Duration },
+    #[error("the code took more than {0} MiB of memory and was ended")]
+    OutOfMemory(u64),
+    #[error("the call was cancelled and its code ended")]
+    Cancelled,
+    #[error("the process that runs the code has ended ({0})")]
+    WorkerEnded(String),
+    #[error("the process that runs the code could not be started: {0}")]
+    WorkerStart(String),
+    #[error("{0}")]
+    NoSuchTab(String),
+    #[error("the process that runs the code failed: {0}")]
+    Runner(String),
+    #[error("cannot use Tabwire's home: {0}")]
+    Home(#[from] std::io::Error),
+}
+
+/// Said wherever a worker was replaced in the middle of code.
+pub const LOST: &str = "`state` and variables are lost; `page` is kept. What the code had begun in the page may have happened.";
+
+impl Error {
+    /// A word for programs.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::NoNode(_) => "no-node",
+            Self::Install(_) => "no-package",
+            Self::RelayStart { .. } | Self::NotARelay(_) => "no-relay",
+            Self::Unauthorized(_) => "unauthorized",
+            Self::NoExtension => "no-extension",
+            Self::SlotBusy { .. } => "busy",
+            Self::Connect(_) => "connect",
+            Self::TimedOut { .. } => "timeout",
+            Self::OutOfMemory(_) => "memory",
+            Self::Cancelled => "cancelled",
+            Self::WorkerEnded(_) | Self::WorkerStart(_) => "worker",
+            Self::NoSuchTab(_) => "no-such-tab",
+            Self::Runner(_) => "runner",
+            Self::Home(_) => "home",
+        }
+    }
+
+    /// What to do about it. Reset is named only where it helps: a replaced worker is as new already.
+    pub fn next(&self) -> String {
+        match self {
+            Self::NoNode(_) => "Ask the person to install Node.js 20 or newer (`node` must be on this server's PATH), then call again.".into(),
+            Self::Install(_) => "Ask the person to run `tabwire mcp --install`, then call again.".into(),
+            Self::RelayStart { log, .. } => format!("Ask the person to run `tabwire serve`; its words are in {}.", log.display()),
+            Self::NotARelay(_) => "Ask the person to end that program, or to give this server and the extension another --port.".into(),
+            Self::Unauthorized(_) => "It belongs to another home: this server needs the same TABWIRE_HOME as that relay, or another --port.".into(),
+            Self::NoExtension => {
+                "Ask the person to open the browser that has the extension; it connects within 30 s. If none has it: `tabwire install-extension`, then chrome://extensions, Developer mode, Load unpacked, the folder it names. Or `tabwire up` for a browser of its own.".into()
+            }
+            Self::SlotBusy { .. } => "Call again later, or ask the person to end that client, or to start the relay with --client-mode multi-client.".into(),
+            Self::Connect(_) | Self::Runner(_) => "Call again; if it stays, call reset.".into(),
+            Self::TimedOut { .. } => format!(
+                "{LOST} Look with `snapshot()`. Then do less in one call, or pass a larger `timeout`. If the page itself does not answer, a dialog may be open in it: use another tab, or ask the person."
+            ),
+            Self::OutOfMemory(_) => format!("{LOST} Work on less at a time."),
+            Self::Cancelled | Self::WorkerEnded(_) => format!("{LOST} Call again."),
+            Self::WorkerStart(_) => "Call again; if it stays, ask the person to run `tabwire mcp --install`.".into(),
+            Self::NoSuchTab(_) => "Name one tab: its number, its target id, or a part of its address or title.".into(),
+            Self::Home(_) => "Ask the person to look at the folder's owner and rights.".into(),
+        }
+    }
+
+    /// Whether it is about the set-up, and not about the code.
+    pub fn is_environment(&self) -> bool {
+        !matches!(self, Self::TimedOut { .. } | Self::OutOfMemory(_) | Self::Cancelled | Self::WorkerEnded(_))
+    }
+}

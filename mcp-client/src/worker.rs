@@ -1,0 +1,208 @@
+//! The worker: one Node process that runs an agent's code, asked by JSON lines. It is asked one thing at a time; what does
+//! not answer is ended from here, because nothing inside can end a loop that never ends.
+
+use std::process::Stdio;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, Lines};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::time::{MissedTickBehavior, interval};
+
+use crate::answer::Failure;
+use crate::errors::Error;
+use crate::runner::Runner;
+
+const LOOK_AT_MEMORY_EVERY: Duration = Duration::from_millis(250);
+/// How much of its last words is kept.
+const LAST_WORDS: usize = 2_000;
+
+pub struct Worker {
+    child: Child,
+    requests: ChildStdin,
+    lines: Lines<BufReader<ChildStdout>>,
+    last_id: u64,
+    memory_mib: u64,
+    /// What it wrote to stderr last; Node says there why it ends.
+    last_words: Arc<Mutex<String>>,
+    /// What the code of the request under way has printed so far.
+    pub said: String,
+    /// The target id of the page in use.
+    pub page: Option<String>,
+}
+
+/// A line from the worker.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum FromWorker {
+    Event(Event),
+    Reply(Reply),
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "event", rename_all = "lowercase")]
+enum Event {
+    Output { text: String },
+    Page { target: Option<String> },
+}
+
+#[derive(Deserialize)]
+pub struct Reply {
+    id: u64,
+    #[serde(default)]
+    pub ok: Value,
+    pub error: Option<Failure>,
+}
+
+impl Worker {
+    pub fn start(runner: &Runner, memory_mib: u64) -> Result<Self, Error> {
+        // What is outside of V8's heap is watched from here, so the heap gets most of the limit.
+        let heap = format!("--max-old-space-size={}", memory_mib * 3 / 4);
+        let spawned = Command::new("node")
+            .arg(heap)
+            .arg(runner.main())
+            .current_dir(&runner.folder)
+            // Its options would be the person's, for programs of theirs.
+            .env_remove("NODE_OPTIONS")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn();
+        let mut child = spawned.map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => Error::NoNode("`node` was not found".into()),
+            _ => Error::WorkerStart(error.to_string()),
+        })?;
+        let (Some(requests), Some(stdout), Some(mut stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take()) else {
+            return Err(Error::WorkerStart("it has no pipes".into()));
+        };
+        let last_words = Arc::new(Mutex::new(String::new()));
+        let heard = last_words.clone();
+        tokio::spawn(async move {
+            let mut bytes = [0; 1024];
+            while let Ok(read @ 1..) = stderr.read(&mut bytes).await {
+                let text = String::from_utf8_lossy(bytes.get(..read).unwrap_or_default()).into_owned();
+                tracing::debug!(text, "worker");
+                keep_end(&mut heard.lock().unwrap_or_else(PoisonError::into_inner), &text);
+            }
+        });
+        let lines = BufReader::new(stdout).lines();
+        Ok(Self { child, requests, lines, last_id: 0, memory_mib, last_words, said: String::new(), page: None })
+    }
+
+    /// Whether it still runs.
+    pub fn is_alive(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// Asks one thing. A call that is dropped before its answer leaves a worker that must be ended.
+    pub async fn call(&mut self, what: &str, mut parameters: Value) -> Result<Reply, Error> {
+        self.last_id += 1;
+        self.said.clear();
+        if let Some(fields) = parameters.as_object_mut() {
+            fields.insert("id".into(), json!(self.last_id));
+            fields.insert("do".into(), json!(what));
+        }
+        let line = format!("{parameters}\n");
+        if self.requests.write_all(line.as_bytes()).await.is_err() {
+            return Err(self.ended().await);
+        }
+        let mut memory = interval(LOOK_AT_MEMORY_EVERY);
+        memory.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                line = self.lines.next_line() => {
+                    let Ok(Some(line)) = line else { return Err(self.ended().await) };
+                    if let Some(reply) = self.hear(&line) {
+                        return Ok(reply);
+                    }
+                }
+                _ = memory.tick() => {
+                    if self.child.id().and_then(memory_of).is_some_and(|mib| mib > self.memory_mib) {
+                        return Err(Error::OutOfMemory(self.memory_mib));
+                    }
+                }
+            }
+        }
+    }
+
+    fn hear(&mut self, line: &str) -> Option<Reply> {
+        match serde_json::from_str(line) {
+            Ok(FromWorker::Event(Event::Output { text })) => self.said.push_str(&text),
+            Ok(FromWorker::Event(Event::Page { target })) => self.page = target,
+            Ok(FromWorker::Reply(reply)) if reply.id == self.last_id => return Some(reply),
+            Ok(FromWorker::Reply(_)) => {}
+            Err(error) => tracing::warn!(%error, "the worker said what is not understood"),
+        }
+        None
+    }
+
+    async fn ended(&mut self) -> Error {
+        let status = self.child.wait().await.map_or_else(|error| error.to_string(), |status| status.to_string());
+        let words = self.last_words.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if words.contains("heap out of memory") {
+            return Error::OutOfMemory(self.memory_mib);
+        }
+        let reason = words.lines().find(|line| line.contains("Error")).map(|line| format!(": {}", line.trim())).unwrap_or_default();
+        Error::WorkerEnded(format!("{status}{reason}"))
+    }
+
+    /// Ends it at once, whatever it does.
+    pub async fn kill(mut self) {
+        let _ = self.child.kill().await;
+    }
+}
+
+fn keep_end(words: &mut String, more: &str) {
+    words.push_str(more);
+    if let Some(surplus) = words.len().checked_sub(LAST_WORDS)
+        && let Some(from) = (surplus..words.len()).find(|at| words.is_char_boundary(*at))
+    {
+        words.drain(..from);
+    }
+}
+
+/// The memory of a process in MiB.
+#[cfg(target_os = "linux")]
+fn memory_of(pid: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.trim().strip_suffix(" kB")?.parse::<u64>().ok().map(|kib| kib >> 10)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn memory_of(pid: u32) -> Option<u64> {
+    let output = std::process::Command::new("ps").args(["-o", "rss=", "-p", &pid.to_string()]).output().ok()?;
+    String::from_utf8_lossy(&output.stdout).trim().parse::<u64>().ok().map(|kib| kib >> 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_end_of_long_last_words_is_kept_and_no_letter_is_cut() {
+        let mut words = String::new();
+        for _ in 0..1_000 {
+            keep_end(&mut words, "größer ");
+        }
+        assert!(words.len() <= LAST_WORDS);
+        assert!(words.ends_with("größer "));
+    }
+
+    #[test]
+    fn a_line_is_an_event_or_a_reply() {
+        let event = serde_json::from_str(r#"{"event":"page","target":null}"#).unwrap();
+        assert!(matches!(event, FromWorker::Event(Event::Page { target: None })));
+        let reply = serde_json::from_str(r#"{"id":3,"ok":{"text":"x"}}"#).unwrap();
+        assert!(matches!(reply, FromWorker::Reply(Reply { id: 3, error: None, .. })));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_process_has_memory() {
+        assert!(memory_of(std::process::id()).is_some_and(|mib| mib > 0));
+    }
+}
