@@ -1,5 +1,6 @@
 //! The command line: what can be said, and its help.
 
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -28,6 +29,16 @@ pub enum Command {
     CdpUrl,
     /// List the Chromium-family browsers found on this machine.
     Browsers(BrowsersOptions),
+    /// Serve an agent: MCP over stdin and stdout, with the tools `execute` and `reset`.
+    Mcp(McpOptions),
+    /// Run Playwright JavaScript in the browser, and print what it gives.
+    Exec(ExecOptions),
+    /// Print the accessibility tree of a tab.
+    Snapshot(SnapshotOptions),
+    /// Take a picture of a tab.
+    Screenshot(ScreenshotOptions),
+    /// List the tabs of the browser.
+    Tabs(TabsOptions),
 }
 
 #[derive(Debug, Clone, Args)]
@@ -133,6 +144,117 @@ pub struct BrowsersOptions {
     pub json: bool,
 }
 
+/// How code gets at the browser, for an agent as for a shell.
+#[derive(Debug, Clone, Args)]
+pub struct SessionOptions {
+    /// The port of the relay [default: that of the relay that runs in this home, else 19222]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
+    pub port: Option<u16>,
+    /// How many seconds to wait while another client has the browser.
+    #[arg(long, value_name = "SECONDS", default_value_t = 30.0, value_parser = seconds)]
+    pub standby: f64,
+    /// The longest text of an answer, in characters; the rest can be asked for.
+    #[arg(long, value_name = "CHARACTERS", default_value_t = 20_000)]
+    pub output_limit: usize,
+    /// The largest picture of an answer, in bytes; larger ones are scaled.
+    #[arg(long, value_name = "BYTES", default_value_t = 600_000)]
+    pub image_limit: usize,
+    /// The most memory that running code may take, in MiB.
+    #[arg(long, value_name = "MIB", default_value_t = 1024, value_parser = clap::value_parser!(u64).range(128..))]
+    pub memory: u64,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct McpOptions {
+    #[command(flatten)]
+    pub session: SessionOptions,
+    /// Serve streamable HTTP at http://ADDRESS/mcp instead, for agents that have the token; 127.0.0.1 only.
+    #[arg(long, value_name = "127.0.0.1:PORT", value_parser = loopback)]
+    pub http: Option<SocketAddrV4>,
+    /// After how many seconds without calls the browser is let go for other clients.
+    #[arg(long, value_name = "SECONDS", default_value_t = 15.0, value_parser = seconds)]
+    pub idle: f64,
+    /// Install what running code needs, and end.
+    #[arg(long)]
+    pub install: bool,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct ExecOptions {
+    #[command(flatten)]
+    pub session: SessionOptions,
+    /// The code.
+    #[arg(short, long, value_name = "CODE", conflicts_with = "file")]
+    pub eval: Option<String>,
+    /// A file with the code; `-`, or nothing, is stdin.
+    pub file: Option<PathBuf>,
+    /// The tab that `page` is: its number in `tabwire tabs`, its target id, or a part of its address or title [default: a new one, closed at the end]
+    #[arg(long)]
+    pub tab: Option<String>,
+    /// After how many seconds the code is ended.
+    #[arg(long, value_name = "SECONDS", default_value_t = 30.0, value_parser = seconds)]
+    pub timeout: f64,
+    /// Print JSON, for a program.
+    #[arg(long)]
+    pub json: bool,
+    /// The folder that pictures are written to.
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub images: PathBuf,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct SnapshotOptions {
+    #[command(flatten)]
+    pub session: SessionOptions,
+    /// The tab: its number in `tabwire tabs`, its target id, or a part of its address or title. Not needed if there is only one.
+    #[arg(default_value = "", hide_default_value = true)]
+    pub tab: String,
+    /// Print JSON, for a program.
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct ScreenshotOptions {
+    #[command(flatten)]
+    pub session: SessionOptions,
+    /// The tab: its number in `tabwire tabs`, its target id, or a part of its address or title. Not needed if there is only one.
+    #[arg(default_value = "", hide_default_value = true)]
+    pub tab: String,
+    /// The file to write to [default: a new one in this folder]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// The whole page, and not only what is seen of it.
+    #[arg(long)]
+    pub full_page: bool,
+    /// Draw the refs of `tabwire snapshot` over the elements.
+    #[arg(long)]
+    pub labels: bool,
+    /// Print JSON, for a program.
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct TabsOptions {
+    #[command(flatten)]
+    pub session: SessionOptions,
+    /// Print JSON, for a program.
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds = text.parse::<f64>().map_err(|error| error.to_string())?;
+    if (0.0..=86_400.0).contains(&seconds) { Ok(seconds) } else { Err("a number of seconds, up to a day".to_owned()) }
+}
+
+/// Nothing of Tabwire listens to the network.
+fn loopback(text: &str) -> Result<SocketAddrV4, String> {
+    let address = text.parse::<SocketAddrV4>().map_err(|_| "an address such as 127.0.0.1:19333".to_owned())?;
+    if *address.ip() == Ipv4Addr::LOCALHOST { Ok(address) } else { Err("Tabwire listens on 127.0.0.1 only".to_owned()) }
+}
+
 /// Chrome's extension ids are 32 letters from a to p.
 fn extension_id(text: &str) -> Result<String, String> {
     let well_formed = text.len() == 32 && text.bytes().all(|b| (b'a'..=b'p').contains(&b));
@@ -151,6 +273,14 @@ mod tests {
     #[test]
     fn the_command_line_is_well_formed() {
         CommandLine::command().debug_assert();
+    }
+
+    #[test]
+    fn agents_are_served_on_this_machine_only() {
+        assert!(loopback("127.0.0.1:4000").is_ok());
+        for elsewhere in ["0.0.0.0:4000", "192.0.2.1:4000", "127.0.0.2:4000", "4000"] {
+            assert!(loopback(elsewhere).is_err(), "{elsewhere}");
+        }
     }
 
     #[test]

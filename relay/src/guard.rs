@@ -11,6 +11,7 @@ use axum::response::{IntoResponse as _, Response};
 
 use crate::config::Config;
 use crate::server::App;
+use crate::token::Token;
 
 pub type Refusal = (StatusCode, Json<serde_json::Value>);
 
@@ -37,7 +38,15 @@ fn admit(config: &Config, method: &Method, uri: &Uri, headers: &HeaderMap) -> Re
         return Err(refusal(StatusCode::METHOD_NOT_ALLOWED, "only GET is served here"));
     }
     let is_open = matches!(path, "" | "/client-slot" | "/extension");
-    if is_open { Ok(()) } else { check_token(config, uri, headers) }
+    if is_open { Ok(()) } else { check_token(&config.token, uri, headers) }
+}
+
+/// The gate of `tabwire mcp --http`: no web page, and nobody without the token.
+pub fn admit_agent(port: u16, token: &Token, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
+    check_host(port, uri, headers)?;
+    refuse_origin(headers)?;
+    check_fetch_site(uri.path(), headers)?;
+    check_token(token, uri, headers)
 }
 
 /// A page of another site that resolves its own name to 127.0.0.1 sends that name: DNS rebinding ends here.
@@ -61,12 +70,7 @@ fn check_origin(config: &Config, path: &str, headers: &HeaderMap) -> Result<(), 
     let mut origins = headers.get_all(header::ORIGIN).iter();
     let (origin, second) = (origins.next(), origins.next());
     if path != "/extension" {
-        return match origin {
-            None => Ok(()),
-            Some(_) => {
-                Err(refusal(StatusCode::FORBIDDEN, "a request with an Origin header comes from a web page, and none is let in here"))
-            }
-        };
+        return refuse_origin(headers);
     }
     let id = origin.and_then(|origin| origin.to_str().ok()).and_then(|origin| origin.strip_prefix("chrome-extension://"));
     let is_known = second.is_none() && id.is_some_and(|id| config.extension_ids.iter().any(|known| known == id));
@@ -74,6 +78,13 @@ fn check_origin(config: &Config, path: &str, headers: &HeaderMap) -> Result<(), 
         return Ok(());
     }
     Err(refusal(StatusCode::FORBIDDEN, "only the Tabwire extension is let in here; an extension of your own needs --extension-id"))
+}
+
+fn refuse_origin(headers: &HeaderMap) -> Result<(), Refusal> {
+    if headers.contains_key(header::ORIGIN) {
+        return Err(refusal(StatusCode::FORBIDDEN, "a request with an Origin header comes from a web page, and none is let in here"));
+    }
+    Ok(())
 }
 
 fn check_fetch_site(path: &str, headers: &HeaderMap) -> Result<(), Refusal> {
@@ -86,8 +97,8 @@ fn check_fetch_site(path: &str, headers: &HeaderMap) -> Result<(), Refusal> {
     }
 }
 
-fn check_token(config: &Config, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
-    if presented_token(uri, headers).is_some_and(|token| config.token.matches(&token)) {
+fn check_token(token: &Token, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
+    if presented_token(uri, headers).is_some_and(|presented| token.matches(&presented)) {
         return Ok(());
     }
     let advice = "the token is missing or wrong: connect to the URL in the file cdp-url of Tabwire's home (`tabwire cdp-url` prints it), or send it as `Authorization: Bearer`";

@@ -10,6 +10,7 @@ mod extension_link;
 mod guard;
 mod home;
 mod hub;
+mod mcp;
 mod memory;
 mod outbox;
 mod peer;
@@ -54,6 +55,11 @@ async fn run(command: cli::Command) -> anyhow::Result<ExitCode> {
         cli::Command::Status(options) => status::run(&options).await,
         cli::Command::CdpUrl => status::print_cdp_url().await,
         cli::Command::Browsers(options) => browser::run(&options),
+        cli::Command::Mcp(options) => mcp::serve(&options).await,
+        cli::Command::Exec(options) => mcp::exec(&options).await,
+        cli::Command::Snapshot(options) => mcp::snapshot(&options).await,
+        cli::Command::Screenshot(options) => mcp::screenshot(&options).await,
+        cli::Command::Tabs(options) => mcp::tabs(&options).await,
     }
 }
 
@@ -64,7 +70,7 @@ fn fail(error: &anyhow::Error) -> ExitCode {
 
 /// Logs go to stderr. `TABWIRE_LOG` chooses what; the token is in none of it.
 fn start_logging() {
-    let filter = tracing_subscriber::EnvFilter::try_from_env("TABWIRE_LOG").unwrap_or_else(|_| "info".into());
+    let filter = tracing_subscriber::EnvFilter::try_from_env("TABWIRE_LOG").unwrap_or_else(|_| "info,rmcp=warn".into());
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)

@@ -65,7 +65,7 @@ impl Relay {
             home.write_cdp_url(&app.cdp_url())?;
             Some(home.cdp_url_file())
         };
-        let accepting = tokio::spawn(server::accept(listener, app.clone()));
+        let accepting = tokio::spawn(server::accept(listener, server::routes(&app), server::HTTP_CONNECTION_WITHIN));
         tracing::info!(port, "listening on 127.0.0.1");
         Ok(Self { app, home, cdp_url_file, state, accepting, hub })
     }
@@ -102,7 +102,7 @@ impl Relay {
     }
 }
 
-fn explain_bind(port: u16, error: std::io::Error) -> anyhow::Error {
+pub fn explain_bind(port: u16, error: std::io::Error) -> anyhow::Error {
     if error.kind() == std::io::ErrorKind::AddrInUse {
         let holder = peer::holder_of(port).unwrap_or_else(|| format!("another program (`lsof -nP -iTCP:{port} -sTCP:LISTEN` tells which)"));
         return anyhow!(

@@ -20,12 +20,13 @@ use crate::config::Config;
 use crate::guard::{self, refusal};
 use crate::hub::{self, HubSender};
 use crate::registry::Registry;
+use crate::token::Token;
 use crate::{client_link, discovery, extension_link, peer};
 
 /// How long a connection may take to send the head of a request.
 const REQUEST_HEAD_WITHIN: Duration = Duration::from_secs(5);
-/// How long a connection may speak plain HTTP: one that never reads its answers must not keep a place for ever.
-const HTTP_CONNECTION_WITHIN: Duration = Duration::from_secs(15);
+/// How long a connection to the relay may speak plain HTTP: one that never reads its answers must not keep a place for ever.
+pub const HTTP_CONNECTION_WITHIN: Duration = Duration::from_secs(15);
 const MAX_REQUEST_HEAD: usize = 64 << 10;
 const MAX_CONNECTIONS: usize = 512;
 
@@ -45,8 +46,12 @@ impl App {
     }
 
     pub fn cdp_url(&self) -> String {
-        format!("ws://127.0.0.1:{}/cdp?token={}", self.config.port, self.config.token.reveal())
+        cdp_url(self.config.port, &self.config.token)
     }
+}
+
+pub fn cdp_url(port: u16, token: &Token) -> String {
+    format!("ws://127.0.0.1:{port}/cdp?token={}", token.reveal())
 }
 
 /// Loopback only, whatever is asked.
@@ -54,12 +59,7 @@ pub async fn bind(port: u16) -> std::io::Result<TcpListener> {
     TcpListener::bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, port)).await
 }
 
-/// To a relay on this machine; there are no others.
-pub async fn connect(port: u16) -> std::io::Result<TcpStream> {
-    TcpStream::connect(SocketAddrV4::new(Ipv4Addr::LOCALHOST, port)).await
-}
-
-fn routes(app: &Arc<App>) -> Router {
+pub fn routes(app: &Arc<App>) -> Router {
     Router::new()
         .route("/", get(discovery::status))
         .route("/client-slot", get(discovery::client_slot))
@@ -79,9 +79,8 @@ fn routes(app: &Arc<App>) -> Router {
         .with_state(app.clone())
 }
 
-/// Takes connections for ever; the caller drops it to stop.
-pub async fn accept(listener: TcpListener, app: Arc<App>) {
-    let routes = routes(&app);
+/// Takes connections for ever; the caller drops it to stop. `within`: how long a connection may speak plain HTTP.
+pub async fn accept(listener: TcpListener, routes: Router, within: Duration) {
     let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     loop {
         let Ok(place) = places.clone().acquire_owned().await else { return };
@@ -89,7 +88,7 @@ pub async fn accept(listener: TcpListener, app: Arc<App>) {
             Ok((stream, from)) => {
                 let routes = routes.clone();
                 tokio::spawn(async move {
-                    serve_connection(stream, from, routes).await;
+                    serve_connection(stream, from, routes, within).await;
                     drop(place);
                 });
             }
@@ -102,7 +101,7 @@ pub async fn accept(listener: TcpListener, app: Arc<App>) {
     }
 }
 
-async fn serve_connection(stream: TcpStream, from: SocketAddr, routes: Router) {
+async fn serve_connection(stream: TcpStream, from: SocketAddr, routes: Router, within: Duration) {
     if !peer::may_connect(&stream, from) {
         tracing::warn!(%from, "a connection of another user was refused");
         return;
@@ -116,7 +115,7 @@ async fn serve_connection(stream: TcpStream, from: SocketAddr, routes: Router) {
         .serve_connection(TokioIo::new(stream), TowerToHyperService::new(routes))
         .with_upgrades();
     // A WebSocket leaves this future when it is opened; what stays is plain HTTP, which nobody needs for longer.
-    match tokio::time::timeout(HTTP_CONNECTION_WITHIN, connection).await {
+    match tokio::time::timeout(within, connection).await {
         Ok(Err(error)) => tracing::debug!(%error, "connection ended"),
         Ok(Ok(())) => {}
         Err(_) => tracing::debug!("connection ended: it was open for too long"),

@@ -1,25 +1,21 @@
 //! `tabwire status` and `tabwire cdp-url`: what the running relay says of itself.
 
 use std::process::ExitCode;
-use std::time::Duration;
 
-use anyhow::{Context as _, bail};
-use serde::de::DeserializeOwned;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use anyhow::bail;
+use tabwire_mcp::relay::ask;
 
 use crate::cli::StatusOptions;
 use crate::discovery::RelayStatus;
 use crate::home::{Home, State};
 use crate::registry::SlotReport;
-use crate::server;
 
 pub async fn run(options: &StatusOptions) -> anyhow::Result<ExitCode> {
     let Some(state) = Home::open()?.read_state() else {
         return Ok(report_none(options, "no relay is running; start one with `tabwire serve` or `tabwire up`"));
     };
     let asked = async { anyhow::Ok((ask::<RelayStatus>(state.port, "/").await?, ask::<SlotReport>(state.port, "/client-slot").await?)) };
-    let answer = tokio::time::timeout(Duration::from_secs(2), asked).await.context("no answer in 2 seconds").and_then(|answer| answer);
-    let (relay, slot) = match answer {
+    let (relay, slot) = match asked.await {
         Ok(answer) => answer,
         Err(error) => {
             let text = format!("the relay on port {} (process {}) does not answer: {error:#}", state.port, state.pid);
@@ -61,9 +57,8 @@ pub async fn ensure_none_runs() -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn is_answered(state: &State) -> bool {
-    let asked = tokio::time::timeout(Duration::from_secs(2), ask::<RelayStatus>(state.port, "/")).await;
-    matches!(asked, Ok(Ok(_)))
+pub async fn is_answered(state: &State) -> bool {
+    ask::<RelayStatus>(state.port, "/").await.is_ok()
 }
 
 /// Prints the URL with the token: the one place that does, because it was asked for. Not when nobody answers there: the
@@ -83,18 +78,4 @@ pub async fn print_cdp_url() -> anyhow::Result<ExitCode> {
         ),
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// One GET from the relay. It answers small JSON with a length, so a whole HTTP client would be more than it needs.
-async fn ask<T: DeserializeOwned>(port: u16, path: &str) -> anyhow::Result<T> {
-    let mut stream = server::connect(port).await?;
-    let request = format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n");
-    stream.write_all(request.as_bytes()).await?;
-    let mut answer = String::new();
-    stream.take(64 << 10).read_to_string(&mut answer).await?;
-    let (head, body) = answer.split_once("\r\n\r\n").context("not an HTTP answer")?;
-    if !head.starts_with("HTTP/1.1 200") {
-        bail!("{}", head.lines().next().unwrap_or_default());
-    }
-    Ok(serde_json::from_str(body)?)
 }
