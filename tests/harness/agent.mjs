@@ -1,0 +1,79 @@
+/** An agent: the official MCP client, with a `tabwire mcp` of its own at the other end. */
+
+import { execFile } from 'node:child_process';
+import { mkdir, readFile, symlink } from 'node:fs/promises';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+
+import { TABWIRE } from './processes.mjs';
+
+/** One home that has the runner and its packages; the homes of tests point there, so that npm runs once. */
+const PREPARED = path.join(path.dirname(fileURLToPath(import.meta.url)), '../node_modules/.tabwire-home');
+
+let prepared;
+
+/** Gives a home the runner, as its first use would. */
+export async function prepareRunner(home) {
+  prepared ??= (async () => {
+    await mkdir(PREPARED, { recursive: true, mode: 0o700 });
+    await promisify(execFile)(TABWIRE, ['mcp', '--install'], { env: { ...process.env, TABWIRE_HOME: PREPARED } });
+  })();
+  await prepared;
+  await symlink(path.join(PREPARED, 'runner'), path.join(home.path, 'runner')).catch((error) => {
+    if (error.code !== 'EEXIST') {
+      throw error;
+    }
+  });
+}
+
+/** Starts `tabwire mcp` in a home and connects to it. */
+export async function startAgent({ home, port, args = [], env = {}, runner = true }) {
+  if (runner) {
+    await prepareRunner(home);
+  }
+  const transport = new StdioClientTransport({
+    command: TABWIRE,
+    args: ['mcp', ...(port === undefined ? [] : ['--port', String(port)]), ...args],
+    env: { ...process.env, TABWIRE_HOME: home.path, ...env },
+    stderr: 'pipe',
+  });
+  const client = new Client({ name: 'tests', version: '1' });
+  let log = '';
+  transport.stderr?.on('data', (data) => (log += data));
+  await client.connect(transport);
+  return asAgent(client, { log: () => log, pid: transport.pid });
+}
+
+/** What tests ask of an agent, whichever way it is connected. */
+export function asAgent(client, { log = () => '', pid = undefined } = {}) {
+  const call = async (name, args, options) => {
+    const result = await client.callTool({ name, arguments: args }, undefined, { timeout: 60_000, ...options });
+    return {
+      ...result,
+      text: result.content.filter(({ type }) => type === 'text').map(({ text }) => text).join('\n'),
+      images: result.content.filter(({ type }) => type === 'image'),
+      error: result.structuredContent?.error,
+    };
+  };
+  return {
+    client,
+    log,
+    pid,
+    /** Runs code; `timeout` in seconds. */
+    execute: (code, { timeout, ...options } = {}) => call('execute', timeout === undefined ? { code } : { code, timeout }, options),
+    reset: (options) => call('reset', {}, options),
+    stop: () => client.close(),
+  };
+}
+
+/** The worker of a server: its one child that is Node. */
+export async function workerOf(pid) {
+  const { stdout } = await promisify(execFile)('pgrep', ['-P', String(pid), 'node']).catch(() => ({ stdout: '' }));
+  return Number(stdout.trim().split('\n')[0]) || undefined;
+}
+
+export const memoryOf = async (pid) => Number(/VmRSS:\s+(\d+) kB/.exec(await readFile(`/proc/${pid}/status`, 'utf8'))[1]) / 1024;
