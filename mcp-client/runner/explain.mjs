@@ -11,6 +11,7 @@ const NEXT = [
   [/outcome unknown/i, 'The browser went away while this ran, so it may or may not have happened: look with `snapshot()` before you do it again.'],
   [/Another debugger/, 'DevTools or another tool is open on that tab: ask the person to close it, or use another tab.'],
   [/Target (page|crashed)|has been closed|Target closed|Session closed/, 'That tab is gone. `pages()` lists the open ones: `page = pages()[i]`, or `page = await context.newPage()`.'],
+  [/Execution context was destroyed/, 'The page went elsewhere while this ran: look with `snapshot()`, then go on.'],
   [/strict mode violation/, 'Several elements match: narrow the locator, or take `.first()`.'],
   [/ERR_ABORTED at data:/, 'Chrome lets no extension open a `data:` address: use `page.setContent()`.'],
   [/net::ERR_/, 'The address could not be loaded: check it.'],

@@ -59,7 +59,7 @@ const requests = {
       if ((await link.connect({ url, target })) && old.browser) {
         scope.renew(old);
       }
-      return { ok: { lostPage: Boolean(target) && !link.page } };
+      return { ok: {} };
     } catch (error) {
       return { error: { kind: connectFault(error.message), message: error.message.split('\nCall log')[0] } };
     }

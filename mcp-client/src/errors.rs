@@ -18,7 +18,7 @@ pub enum Error {
     Unauthorized(u16),
     #[error("no browser is connected: the Tabwire extension is not there")]
     NoExtension,
-    #[error("another client has the browser: {holder}; it did not leave within {} s", waited.as_secs())]
+    #[error("another client has the browser: {holder}; it did not leave within {} s", waited.as_secs_f32())]
     SlotBusy { holder: String, waited: Duration },
     #[error("the browser could not be connected to: {0}")]
     Connect(String),

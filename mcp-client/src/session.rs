@@ -71,13 +71,15 @@ impl Session {
             self.replace_worker("The last call was given up in the middle of its code.").await;
         }
         relay::ensure(&self.settings, progress).await?;
-        if self.worker.as_mut().is_some_and(|worker| !worker.is_alive()) {
-            self.replace_worker("The process that runs the code had ended.").await;
+        if self.worker.is_some() {
+            match self.take_slot(progress).await {
+                // It ended while nobody looked; a new one does.
+                Err(Error::WorkerEnded(_)) => self.notes.push(format!("The process that runs the code had ended. {LOST}")),
+                taken => return taken,
+            }
         }
-        if self.worker.is_none() {
-            let runner = runner::ensure(&self.settings.home, progress).await?;
-            self.worker = Some(Worker::start(&runner, self.settings.memory_mib)?);
-        }
+        let runner = runner::ensure(&self.settings.home, progress).await?;
+        self.worker = Some(Worker::start(&runner, self.settings.memory_mib)?);
         self.take_slot(progress).await
     }
 
@@ -86,13 +88,7 @@ impl Session {
         loop {
             let parameters = json!({ "url": self.settings.cdp_url.0, "target": self.target });
             let reply = self.ask("connect", parameters).await?;
-            let Some(Failure { kind, message, .. }) = reply.error else {
-                if reply.ok.get("lostPage").is_some_and(|lost| lost == true) {
-                    self.notes.push("The tab in use is gone: no page is in use now.".into());
-                    self.target = None;
-                }
-                return Ok(());
-            };
+            let Some(Failure { kind, message, .. }) = reply.error else { return Ok(()) };
             match kind.as_str() {
                 "busy" => relay::wait_for_slot(&self.settings, since, progress).await?,
                 "unauthorized" => return Err(Error::Unauthorized(self.settings.port)),

@@ -92,11 +92,6 @@ impl Worker {
         Ok(Self { child, requests, lines, last_id: 0, memory_mib, last_words, said: String::new(), page: None })
     }
 
-    /// Whether it still runs.
-    pub fn is_alive(&mut self) -> bool {
-        matches!(self.child.try_wait(), Ok(None))
-    }
-
     /// Asks one thing. A call that is dropped before its answer leaves a worker that must be ended.
     pub async fn call(&mut self, what: &str, mut parameters: Value) -> Result<Reply, Error> {
         self.last_id += 1;

@@ -1,8 +1,10 @@
 /** An agent: the official MCP client, with a `tabwire mcp` of its own at the other end. */
 
+import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdir, readFile, symlink } from 'node:fs/promises';
 import path from 'node:path';
+import { after } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
@@ -77,3 +79,27 @@ export async function workerOf(pid) {
 }
 
 export const memoryOf = async (pid) => Number(/VmRSS:\s+(\d+) kB/.exec(await readFile(`/proc/${pid}/status`, 'utf8'))[1]) / 1024;
+
+/** An agent that the tests of one file share, on their chain; it starts at its first use and ends after them. */
+export function useAgent(shared, args = []) {
+  let started;
+  const start = () => (started ??= startAgent({ home: shared.chain.relay.home, port: shared.chain.relay.port, args }));
+  after(async () => (await started)?.stop());
+  return {
+    started: start,
+    execute: async (...of) => (await start()).execute(...of),
+    reset: async (...of) => (await start()).reset(...of),
+    /** Runs code that has to succeed. */
+    async run(...of) {
+      const result = await (await start()).execute(...of);
+      assert.ok(!result.isError, result.text);
+      return result;
+    },
+    /** Runs code that has to fail. */
+    async fails(...of) {
+      const result = await (await start()).execute(...of);
+      assert.ok(result.isError, `it did not fail: ${result.text}`);
+      return result;
+    },
+  };
+}

@@ -2,7 +2,7 @@
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -34,6 +34,15 @@ export async function until(what, probe, withinMs = 15_000) {
       throw new Error(`not within ${withinMs} ms: ${what}`);
     }
     await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+/** Whether a process is there; one that has ended and waits to be noticed is not. */
+export function isRunning(pid) {
+  try {
+    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  } catch {
+    return false;
   }
 }
 

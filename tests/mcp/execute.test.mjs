@@ -1,0 +1,185 @@
+/** `execute` as an agent meets it: what is in scope, what comes back, and how faults are told. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { startAgent, useAgent } from '../harness/agent.mjs';
+import { attachedUrls, inExtension, openTabs, useChain } from '../harness/chain.mjs';
+
+const FORM = `<title>Form</title><h1>Order</h1><label>Name <input></label>
+  <button onclick="document.querySelector('output').textContent = 'Thanks, ' + document.querySelector('input').value">Send</button>
+  <output></output><iframe srcdoc="<button>Inner</button>"></iframe>
+  <ul>${Array.from({ length: 20 }, (_, i) => `<li>Thing ${i}`).join('')}</ul>`;
+const TALL = `<body style="margin:0">${Array.from({ length: 300 }, (_, i) => `<div style="height:40px;background:hsl(${i * 7} 90% 50%)">${i}</div>`).join('')}`;
+
+const shared = useChain({ pages: { '/': FORM, '/tall': TALL, '/other': '<title>Other</title>other', '/never': () => {} } });
+const agent = useAgent(shared);
+const { run, fails } = agent;
+
+test('code that uses no page opens no tab; the first that does gets one in the background, and it is kept', async () => {
+  const count = () => run('pages().length').then(({ text }) => Number(text));
+  const there = await count();
+  assert.equal((await run(`await page.goto('${shared.site.url('/')}'); page.title()`)).text, 'Form');
+  assert.equal(await count(), there + 1);
+  assert.equal((await run('return page.url()')).text, shared.site.url('/'));
+  const inFront = await inExtension(shared.chain, async () => (await chrome.tabs.query({ active: true })).map((tab) => tab.url));
+  assert.ok(!inFront.includes(shared.site.url('/')), 'the person goes on seeing their own tab');
+});
+
+test('the value of the last expression comes back, or what is returned, in one statement or many', async () => {
+  for (const [code, text] of [
+    ['1 + 1', '2'],
+    ['const a = 1;\nconst b = await Promise.resolve(2);\n({ a, b })', '{"a":1,"b":2}'],
+    ['if (true) { return "early" }\n"late"', 'early'],
+    ['(async () => 5)()', '5'],
+    ['"text" // with a comment', 'text'],
+    ['let x = 1; x', '1'],
+    ['let y = 1;', 'done; no value'],
+    ['[new Map([[1, 2]]), undefined]', '[ Map(1) { 1 => 2 }, undefined ]'],
+    ['(x) => x', '[function (anonymous): it was returned, not called]'],
+  ]) {
+    assert.equal((await run(code)).text, text, code);
+  }
+});
+
+test('console output is captured, before the value', async () => {
+  const { text } = await run('console.log("a", { b: 1 }); console.warn("careful"); console.error("bad"); "value"');
+  assert.equal(text, 'a { b: 1 }\n[warn] careful\n[error] bad\nvalue');
+});
+
+test('state is kept between calls, variables are not', async () => {
+  await run('state.seen = [1]; const gone = 2;');
+  assert.equal((await run('state.seen.push(2); state.seen')).text, '[1,2]');
+  assert.match((await fails('gone')).text, /gone is not defined[\s\S]*Variables of earlier calls are gone; `state` is kept/);
+});
+
+test('`page = …` takes another tab into use, and only a page is taken', async () => {
+  await run(`state.first = page; page = await context.newPage(); await page.goto('${shared.site.url('/other')}')`);
+  assert.equal((await run('page.title()')).text, 'Other');
+  assert.match((await run('pages()')).text, /\[\d+\] Other \| http\S+\/other {2}<- page/);
+  assert.match((await fails('page = context.newPage()')).text, /not a promise: await it/);
+  await run('await page.close(); page = state.first');
+  assert.equal((await run('page.title()')).text, 'Form');
+});
+
+test('a tab of the person is taken over by its address, and no other tab is touched', async () => {
+  await openTabs(shared.chain, [shared.site.url('/other?mine'), shared.site.url('/other?untouched')]);
+  await run(`state.own = page; page = pages().find((page) => page.url().endsWith('?mine'))`);
+  assert.equal((await run('page.title()')).text, 'Other');
+  assert.ok(!(await attachedUrls(shared.chain)).includes(shared.site.url('/other?untouched')));
+  await run('page = state.own');
+});
+
+test('a tab in use that was closed is told of, and replaced', async () => {
+  await run(`state.home = page; page = await context.newPage(); await page.close()`);
+  const { text } = await run('page.url()');
+  assert.equal(text, '[The tab in use was closed: `page` is a new, empty tab.]\nabout:blank');
+  await run('await page.close(); page = state.home');
+});
+
+test('a snapshot gives refs that locators take; of one element; and only what changed', async () => {
+  await run(`await page.goto('${shared.site.url('/')}')`);
+  const { text } = await run('snapshot()');
+  const ref = (role) => new RegExp(`- ${role} [^\\n]*\\[ref=(\\w+)\\]`).exec(text)[1];
+  assert.match(text, /heading "Order"/);
+  assert.match(text, /button "Inner" \[ref=f\d+e\d+\]/, 'frames are in it');
+  const part = (await run(`snapshot(page.getByRole('button', { name: 'Send' }))`)).text;
+  assert.ok(part.endsWith(`- button "Send" [ref=${ref('button "Send"')}]`), part);
+  await run(`await page.locator('aria-ref=${ref('textbox')}').fill('Ann'); await page.locator('aria-ref=${ref('button "Send"')}').click()`);
+  const changed = (await run('snapshot({ diff: true })')).text;
+  assert.match(changed, /^\+ .*Thanks, Ann/m);
+  assert.ok(!changed.includes('Thing'), changed);
+  assert.equal((await run('snapshot({ diff: true })')).text, 'no change since the last snapshot');
+  assert.match((await fails(`await page.locator('aria-ref=e999').click({ timeout: 200 })`)).text, /Next: Refs are of the latest snapshot only/);
+});
+
+/** Width and height of a PNG, from its head. */
+const sizeOf = ({ data }) => [Buffer.from(data, 'base64').readUInt32BE(16), Buffer.from(data, 'base64').readUInt32BE(20)];
+
+test('a screenshot is a picture; of one element; with labels that leave the page as it was', async () => {
+  const plain = await run('await screenshot()');
+  assert.equal(plain.images[0].mimeType, 'image/png');
+  const part = await run(`await screenshot(page.getByRole('button', { name: 'Send' })); page.locator('button').evaluate((b) => b.offsetWidth)`);
+  assert.ok(Math.abs(sizeOf(part.images[0])[0] - Number(part.text)) <= 1);
+  const before = (await run('page.content()')).text;
+  const labelled = await run('await screenshot({ labels: true })');
+  assert.notEqual(labelled.images[0].data, plain.images[0].data);
+  assert.deepEqual(sizeOf(labelled.images[0]), sizeOf(plain.images[0]));
+  assert.equal((await run('page.content()')).text, before);
+  assert.equal((await run('page.screenshot()')).images.length, 1, 'a picture that is returned is one too');
+});
+
+test('pictures that are too large are scaled, and it is said', async () => {
+  const small = await startAgent({ home: shared.chain.relay.home, port: shared.chain.relay.port, args: ['--image-limit', '20000', '--idle', '0'] });
+  try {
+    await agent.reset();
+    await agent.execute('await browser.close()');
+    const { images, text } = await small.execute(`await page.goto('${shared.site.url('/tall')}'); await screenshot({ fullPage: true })`);
+    assert.equal(images[0].mimeType, 'image/jpeg');
+    assert.ok(Buffer.from(images[0].data, 'base64').length <= 20_000);
+    assert.match(text, /the page is 12000 pixels tall; this is its beginning/);
+    assert.match(text, /the picture is \d+x\d+, scaled from \d+x8000/);
+    await small.execute('await page.close()');
+  } finally {
+    await small.stop();
+  }
+});
+
+test('what is longer than the limit is cut, and the rest can be asked for', async () => {
+  const { text } = await run(`"0123456789".repeat(3000)`);
+  assert.match(text, /\[cut: 20000 of 30000 characters\. The rest: output\(20000\)/);
+  assert.equal(text.indexOf('\n'), 20_000);
+  assert.equal((await run('output(20000)')).text.length, 10_000);
+});
+
+test('a syntax error is told with its line and a caret, and nothing was run', async () => {
+  const { text, error } = await fails('state.ran = true;\nconst x = ;');
+  assert.equal(error.kind, 'syntax');
+  assert.ok(text.includes('line 2, column 11:\n  const x = ;\n            ^'), text);
+  assert.equal((await run('state.ran ?? "not run"')).text, 'not run');
+  assert.match((await fails(`import fs from 'fs'`)).text, /There are no modules here/);
+});
+
+test('errors say what happened, where in the code, and the next step', async () => {
+  for (const [code, ...expected] of [
+    ['const a = 1;\nnull.x', /Cannot read properties of null/, /at line 2: null\.x/],
+    ['await page.click("#nothing", { timeout: 100 })', /Timeout 100ms exceeded/, /Next: It was not there in time: `snapshot\(\)`/],
+    ['await page.locator("*").click()', /strict mode violation/, /Next: Several elements match/],
+    ['await page.goto("http://127.0.0.1:1/")', /ERR_/, /Next: The address could not be loaded/],
+    ['await page.goto("data:text/html,x")', /Next: Chrome lets no extension open a `data:` address/],
+    ['throw { code: 7 }', /thrown: \{ code: 7 \}/],
+  ]) {
+    const { text, error } = await fails(code);
+    expected.forEach((pattern) => assert.match(text, pattern));
+    assert.ok(!/reset/.test(text), `reset does not help here: ${text}`);
+    assert.ok(error.kind && error.message);
+  }
+});
+
+test('a promise that was left behind ends nothing, and is told of', async () => {
+  const { text } = await run('Promise.reject(new Error("forgotten")); setTimeout(() => { throw new Error("late") }, 1); await new Promise((r) => setTimeout(r, 50)); 5');
+  assert.match(text, /a promise was rejected, left behind by the code: Error: forgotten/);
+  assert.match(text, /an error was thrown, left behind by the code: Error: late/);
+  assert.match(text, /5$/);
+});
+
+test('code that gives Tabwire wrong arguments, or names no tool, is told so', async () => {
+  const { client } = await agent.started();
+  await assert.rejects(client.callTool({ name: 'execute', arguments: { script: '1' } }), /execute takes \{code, timeout\?\}/);
+  await assert.rejects(client.callTool({ name: 'navigate', arguments: {} }), /there are execute and reset/);
+});
+
+test('reset connects anew, empties the state, and reports the tabs and the page in use', async () => {
+  await run(`state.x = 1; globalThis.y = 2; await page.goto('${shared.site.url('/')}')`);
+  const { text, isError } = await agent.reset();
+  assert.ok(!isError, text);
+  assert.match(text, /^Connected anew; `state` is empty\.\npage: http\S+\/\n\d+ pages:\n\[0\]/);
+  assert.equal((await run('[state.x ?? 0, typeof y, await page.title()]')).text, '[0,"undefined","Form"]');
+});
+
+test('the token is in nothing that the code or the server says', async () => {
+  const token = new URL(shared.chain.cdpUrl).searchParams.get('token');
+  const { text } = await run(`JSON.stringify(browser._initializer ?? {}) + '${token}'`);
+  assert.ok(!text.includes(token));
+  assert.ok(!(await agent.started()).log().includes(token));
+});

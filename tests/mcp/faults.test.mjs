@@ -1,0 +1,67 @@
+/** Relays and browsers that go away and come back, between calls and in the middle of one. */
+
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { after, test } from 'node:test';
+
+import { startAgent } from '../harness/agent.mjs';
+import { endProcess, isRunning, startChain, startChromium, until } from '../harness/processes.mjs';
+import { startSite } from '../harness/site.mjs';
+
+const site = await startSite({ '/': '<title>Still here</title>', '/never': () => {} });
+after(() => site.stop());
+
+async function relayPid(home) {
+  return JSON.parse(await readFile(path.join(home.path, 'state.json'), 'utf8')).pid;
+}
+
+test('a relay that was killed is started again, and page and state are as they were', async () => {
+  const chain = await startChain();
+  const agent = await startAgent({ home: chain.relay.home, port: chain.relay.port });
+  try {
+    await agent.execute(`await page.goto('${site.url('/')}'); state.n = 1`);
+    await endProcess(chain.relay.child, 'SIGKILL');
+    const { text } = await agent.execute('[state.n, await page.title()]');
+    assert.equal(text, '[1,"Still here"]');
+    const dying = agent.execute(`await page.goto('${site.url('/never')}')`, { timeout: 20 });
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    process.kill(await relayPid(chain.relay.home), 'SIGKILL');
+    assert.match((await dying).text, /has been closed[\s\S]*Next: /);
+    assert.match((await agent.reset()).text, /page: http/);
+    const log = await readFile(path.join(chain.relay.home.path, 'relay.log'), 'utf8');
+    assert.match(log, /Tabwire relay on 127\.0\.0\.1/);
+    assert.ok(!log.includes(new URL(chain.cdpUrl).searchParams.get('token')));
+  } finally {
+    await agent.stop();
+    const pid = await relayPid(chain.relay.home);
+    assert.ok(isRunning(pid), 'it outlives the server that started it');
+    process.kill(pid);
+    await until('the relay is ended', () => !isRunning(pid));
+    await chain.stop();
+  }
+});
+
+test('a browser that was killed is told of with what to do, and a new one is used', async () => {
+  const chain = await startChain();
+  const agent = await startAgent({ home: chain.relay.home, port: chain.relay.port });
+  let next;
+  try {
+    await agent.execute(`await page.goto('${site.url('/')}'); state.n = 1`);
+    const dying = agent.execute('await page.evaluate(() => new Promise(() => {}))', { timeout: 20 });
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    await endProcess(chain.chromium.child, 'SIGKILL');
+    assert.match((await dying).text, /Error: [\s\S]*Next: /);
+    const gone = await agent.execute('page.title()');
+    assert.equal(gone.error.kind, 'no-extension');
+    assert.match(gone.text, /Ask the person to open the browser that has the extension/);
+    next = await startChromium({ relayPort: chain.relay.port });
+    await until('the extension connects', async () => (await chain.relay.status()).extension);
+    const { text } = await agent.execute(`const { n } = state; await page.goto('${site.url('/')}'); [n, await page.title()]`);
+    assert.equal(text, '[The tab in use was closed: `page` is a new, empty tab.]\n[1,"Still here"]');
+  } finally {
+    await agent.stop();
+    await next?.stop();
+    await chain.stop();
+  }
+});

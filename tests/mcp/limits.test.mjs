@@ -1,0 +1,108 @@
+/** Nothing hangs: code that does not end is ended, and the agent is told what was lost. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { startAgent, useAgent, workerOf } from '../harness/agent.mjs';
+import { useChain } from '../harness/chain.mjs';
+import { isRunning, until } from '../harness/processes.mjs';
+
+const shared = useChain({ args: ['--client-mode', 'multi-client'], pages: { '/': '<title>Here</title>here', '/never': () => {} } });
+const agent = useAgent(shared, ['--memory', '400']);
+const { run, fails } = agent;
+
+const prepare = () => run(`state.kept = 1; await page.goto('${shared.site.url('/')}')`);
+/** After a worker was replaced: the page is the one in use before, and the state is empty. */
+async function assertReplaced() {
+  assert.equal((await run('[state.kept ?? 0, await page.title()]')).text, '[0,"Here"]');
+}
+
+test('code that never returns, and a loop that never ends, are ended at their timeout', async () => {
+  for (const code of ['await new Promise(() => {})', 'while (true) {}']) {
+    await prepare();
+    const began = performance.now();
+    const { text, error } = await fails(`console.log('so far'); ${code}`, { timeout: 0.7 });
+    assert.ok(performance.now() - began < 5_000);
+    assert.equal(error.kind, 'timeout');
+    assert.match(text, /^so far\nError: the code had not returned after 0\.7 s and was ended\nNext: `state` and variables are lost; `page` is kept/);
+    assert.ok(!text.includes('reset'), 'the worker is as new already');
+    await assertReplaced();
+  }
+});
+
+test('a page that never loads gives up before the call is ended, so nothing is lost', async () => {
+  await prepare();
+  const { text } = await fails(`await page.goto('${shared.site.url('/never')}')`, { timeout: 1.5 });
+  assert.match(text, /page\.goto: Timeout 1200ms exceeded/);
+  assert.match(text, /Next: The page does not finish loading/);
+  assert.equal((await run('state.kept')).text, '1');
+});
+
+test('a dialog is dismissed; one that the code takes and never answers does not block for ever', async () => {
+  await prepare();
+  assert.equal((await run('page.evaluate(() => confirm("sure?"))')).text, 'false');
+  const { text } = await fails('page.on("dialog", () => {}); await page.evaluate(() => alert(1))', { timeout: 0.7 });
+  assert.match(text, /a dialog may be open/);
+  await run(`page = await context.newPage(); await page.goto('${shared.site.url('/')}')`);
+});
+
+test('memory that grows without bound ends the code, in the heap and outside of it', async () => {
+  for (const code of ['const all = []; for (;;) all.push(new Array(100000).fill(all.length));', 'const all = []; for (;;) { all.push(Buffer.alloc(2e7, 1)); await 0; }']) {
+    await prepare();
+    const { text, error } = await fails(code);
+    assert.equal(error.kind, 'memory', text);
+    assert.match(text, /more than 400 MiB of memory/);
+    await assertReplaced();
+  }
+});
+
+test('a cancelled call is ended at once, and the next one is told what was lost', async () => {
+  await prepare();
+  const { pid } = await agent.started();
+  const worker = await workerOf(pid);
+  const abort = new AbortController();
+  const call = agent.execute('while (true) {}', { signal: abort.signal });
+  setTimeout(() => abort.abort(), 200);
+  await assert.rejects(call);
+  await until('the worker is ended', () => !isRunning(worker));
+  const { text } = await run('page.title()');
+  assert.equal(text, '[The last call was cancelled and its code ended. `state` and variables are lost; `page` is kept. What the code had begun in the page may have happened.]\nHere');
+});
+
+test('a worker that was killed is replaced, in a call and between calls', async () => {
+  await prepare();
+  const { pid } = await agent.started();
+  process.kill(await workerOf(pid), 'SIGKILL');
+  const { text } = await run('page.title()');
+  assert.match(text, /^\[The process that runs the code had ended\. `state` and variables are lost.*\]\nHere$/);
+  const dying = agent.fails('await new Promise(() => {})', { timeout: 20 });
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  process.kill(await workerOf(pid), 'SIGKILL');
+  assert.match((await dying).text, /has ended \(signal: 9 \(SIGKILL\)\)[\s\S]*Call again/);
+  await assertReplaced();
+});
+
+test('an agent that asks for progress gets it', async () => {
+  const messages = [];
+  await run('await new Promise((resolve) => setTimeout(resolve, 2_300))', { onprogress: ({ progress, message }) => messages.push([progress, message]) });
+  assert.deepEqual(messages.slice(-2), [[1, 'running for 1 s'], [2, 'running for 2 s']]);
+});
+
+test('a server that was killed leaves no worker behind, even one that loops', async () => {
+  const doomed = await startAgent({ home: shared.chain.relay.home, port: shared.chain.relay.port });
+  await doomed.execute('1');
+  const worker = await workerOf(doomed.pid);
+  const call = doomed.execute('while (true) {}', { timeout: 50 }).catch(() => {});
+  process.kill(doomed.pid, 'SIGKILL');
+  await until('the worker is ended', () => !isRunning(worker));
+  await call;
+});
+
+test('an agent that leaves in the middle of a call leaves nothing behind', async () => {
+  const leaving = await startAgent({ home: shared.chain.relay.home, port: shared.chain.relay.port });
+  await leaving.execute('1');
+  const worker = await workerOf(leaving.pid);
+  leaving.execute('while (true) {}', { timeout: 50 }).catch(() => {});
+  await leaving.stop();
+  await until('server and worker are ended', () => !isRunning(worker) && !isRunning(leaving.pid));
+});
