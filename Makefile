@@ -8,6 +8,7 @@ NODE_TEST := node --test --test-timeout=120000
 
 ## Builds Tabwire, and starts the relay and a browser with the extension.
 run: build
+	@command -v npm >/dev/null && $(TARGET)/release/tabwire mcp --install || echo "== without npm, agents cannot run code yet: see README, For agents"
 	$(TARGET)/release/tabwire up
 
 build:
@@ -34,13 +35,14 @@ test-rust:
 test-node: chromium $(NPM_READY)
 	@echo "== extension, popup, and the whole chain with a real Chromium"
 	cargo build --package tabwire --quiet
-	cd tests && $(NODE_TEST) extension/*.test.mjs protocol/*.test.mjs popup/*.test.mjs chain/*.test.mjs parity/*.test.mjs
+	cd tests && $(NODE_TEST) extension/*.test.mjs protocol/*.test.mjs popup/*.test.mjs chain/*.test.mjs parity/*.test.mjs mcp/*.test.mjs
 
 ## Measures, and compares with a bare pipe and with Chromium's own port.
 bench: chromium $(NPM_READY) build
 	cargo run --release --quiet --package tabwire-tests --bin bench-relay
 	TABWIRE_BIN=$(TARGET)/release/tabwire node tests/bench/chain.mjs
 	TABWIRE_BIN=$(TARGET)/release/tabwire node tests/bench/dormant.mjs
+	TABWIRE_BIN=$(TARGET)/release/tabwire node tests/bench/mcp.mjs
 
 $(NPM_READY): tests/package.json tests/package-lock.json
 	@echo "== npm packages of the tests"

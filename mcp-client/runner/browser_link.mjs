@@ -5,22 +5,21 @@
 
 import { chromium } from 'playwright-core';
 
-const CONNECT_WITHIN_MS = 15_000;
+/** It takes a tenth of a second; only a tab that does not answer can hold it up. */
+const CONNECT_WITHIN_MS = 8_000;
 
 export class BrowserLink {
   browser;
   #page;
   /** The target id of the page in use; also while nothing is connected. */
   #target;
-  /** Tabs that were opened because code used `page` while none was in use. */
-  #ownTargets = new Set();
   /** Target ids of pages, also of former connections: state may still hold those pages. */
   #ids = new WeakMap();
-  #onPageInUse;
+  #tell;
 
-  /** @param {(target: string | null) => void} onPageInUse */
-  constructor(onPageInUse) {
-    this.#onPageInUse = onPageInUse;
+  /** @param {(event: { event: 'page' | 'opened', target: string }) => void} tell */
+  constructor(tell) {
+    this.#tell = tell;
   }
 
   get context() {
@@ -65,7 +64,7 @@ export class BrowserLink {
   set page(page) {
     this.#page = page;
     this.#target = this.#ids.get(page);
-    this.#onPageInUse(this.#target ?? null);
+    this.#tell({ event: 'page', target: this.#target });
   }
 
   /** Makes sure that a page is in use; opens a tab in the background if none is. Says so if there was one before. */
@@ -75,13 +74,8 @@ export class BrowserLink {
     }
     const wasClosed = this.#target !== undefined;
     this.page = await this.context.newPage();
-    this.#ownTargets.add(this.#target);
+    this.#tell({ event: 'opened', target: this.#target });
     return wasClosed ? 'The tab in use was closed: `page` is a new, empty tab.' : undefined;
-  }
-
-  /** Closes the tabs that nobody asked for by name. */
-  async closeOwnTabs() {
-    await Promise.allSettled([...this.#ownTargets].map((target) => this.pageOf(target)?.close()));
   }
 
   /** Every tab with its title, which the relay knows without waking it. */

@@ -4,8 +4,9 @@
  *
  *   → {id, do: "connect", url, target}     ← {id, ok} or {id, error: {kind, message, next}}
  *   → {id, do: "execute", code, …}         ← {event: "output", text} as it comes, then {id, ok: {text, images}, error?}
- *   → {id, do: "tabs" | "use" | "release" | "end"}
+ *   → {id, do: "tabs" | "use" | "close" | "release", …}
  *   ← {event: "page", target}              whenever another page is in use
+ *   ← {event: "opened", target}            a tab that the code did not ask for by name
  */
 
 import fs from 'node:fs';
@@ -43,7 +44,7 @@ function writeSome(bytes) {
 }
 
 const output = new Output((text) => send({ event: 'output', text }));
-const link = new BrowserLink((target) => send({ event: 'page', target }));
+const link = new BrowserLink(send);
 const scope = new Scope(link, output);
 
 /** What the code left behind and nobody waits for; it is told of and ends nothing. */
@@ -100,10 +101,8 @@ const requests = {
     return { ok: {} };
   },
 
-  /** For a run of its own, which leaves the browser as it was. */
-  async end() {
-    await link.closeOwnTabs();
-    await link.release();
+  async close({ targets }) {
+    await Promise.allSettled(targets.map((target) => link.pageOf(target)?.close()));
     return { ok: {} };
   },
 };

@@ -24,6 +24,8 @@ pub struct Session {
     worker: Option<Worker>,
     /// The target id of the page in use; it outlives workers and connections.
     target: Option<String>,
+    /// Tabs that were opened only because code needed a page.
+    opened: Vec<String>,
     /// What the agent has to be told with its next answer.
     notes: Vec<String>,
     /// Whether the worker was asked something that it has not answered: a call was dropped there.
@@ -50,7 +52,7 @@ struct Tabs {
 
 impl Session {
     pub fn new(settings: Settings) -> Self {
-        Self { settings, worker: None, target: None, notes: Vec::new(), in_call: false }
+        Self { settings, worker: None, target: None, opened: Vec::new(), notes: Vec::new(), in_call: false }
     }
 
     /// Runs code and gives what it said, whatever happened.
@@ -157,10 +159,16 @@ impl Session {
             }
         };
         self.in_call = false;
-        if worker.page.is_some() {
-            self.target.clone_from(&worker.page);
-        }
+        self.learn();
         outcome
+    }
+
+    /// What the worker has told of tabs outlives it.
+    fn learn(&mut self) {
+        if let Some(worker) = self.worker.as_mut() {
+            self.target = worker.page.clone().or(self.target.take());
+            self.opened.append(&mut worker.opened);
+        }
     }
 
     /// Ends the worker in the middle of its code, now: the agent does not want it any more.
@@ -177,10 +185,8 @@ impl Session {
 
     async fn end_worker(&mut self) {
         self.in_call = false;
+        self.learn();
         if let Some(worker) = self.worker.take() {
-            if worker.page.is_some() {
-                self.target.clone_from(&worker.page);
-            }
             worker.kill().await;
         }
     }
@@ -221,11 +227,17 @@ impl Session {
         }
     }
 
-    /// The end of a run of its own: tabs that it opened by itself are closed.
+    /// The end of a run of its own: tabs that were opened only because code needed a page are closed.
     pub async fn finish(mut self) {
-        if self.worker.is_some() && !self.in_call {
-            let _ = self.call("end", json!({}), RELEASE_WITHIN, &Progress::silent()).await;
+        if self.in_call {
+            self.end_worker().await;
         }
+        // Code that was ended took its worker along; the tab is still there.
+        if !self.opened.is_empty() && (self.worker.is_some() || self.ready(&Progress::silent()).await.is_ok()) {
+            let parameters = json!({ "targets": self.opened });
+            let _ = self.call("close", parameters, RELEASE_WITHIN, &Progress::silent()).await;
+        }
+        self.release().await;
         self.end_worker().await;
     }
 }

@@ -31,6 +31,8 @@ pub struct Worker {
     pub said: String,
     /// The target id of the page in use.
     pub page: Option<String>,
+    /// Tabs that were opened because code used `page` while none was in use.
+    pub opened: Vec<String>,
 }
 
 /// A line from the worker.
@@ -45,7 +47,8 @@ enum FromWorker {
 #[serde(tag = "event", rename_all = "lowercase")]
 enum Event {
     Output { text: String },
-    Page { target: Option<String> },
+    Page { target: String },
+    Opened { target: String },
 }
 
 #[derive(Deserialize)]
@@ -89,7 +92,7 @@ impl Worker {
             }
         });
         let lines = BufReader::new(stdout).lines();
-        Ok(Self { child, requests, lines, last_id: 0, memory_mib, last_words, said: String::new(), page: None })
+        Ok(Self { child, requests, lines, last_id: 0, memory_mib, last_words, said: String::new(), page: None, opened: Vec::new() })
     }
 
     /// Asks one thing. A call that is dropped before its answer leaves a worker that must be ended.
@@ -126,7 +129,8 @@ impl Worker {
     fn hear(&mut self, line: &str) -> Option<Reply> {
         match serde_json::from_str(line) {
             Ok(FromWorker::Event(Event::Output { text })) => self.said.push_str(&text),
-            Ok(FromWorker::Event(Event::Page { target })) => self.page = target,
+            Ok(FromWorker::Event(Event::Page { target })) => self.page = Some(target),
+            Ok(FromWorker::Event(Event::Opened { target })) => self.opened.push(target),
             Ok(FromWorker::Reply(reply)) if reply.id == self.last_id => return Some(reply),
             Ok(FromWorker::Reply(_)) => {}
             Err(error) => tracing::warn!(%error, "the worker said what is not understood"),
@@ -189,8 +193,8 @@ mod tests {
 
     #[test]
     fn a_line_is_an_event_or_a_reply() {
-        let event = serde_json::from_str(r#"{"event":"page","target":null}"#).unwrap();
-        assert!(matches!(event, FromWorker::Event(Event::Page { target: None })));
+        let event = serde_json::from_str(r#"{"event":"page","target":"AB"}"#).unwrap();
+        assert!(matches!(event, FromWorker::Event(Event::Page { target }) if target == "AB"));
         let reply = serde_json::from_str(r#"{"id":3,"ok":{"text":"x"}}"#).unwrap();
         assert!(matches!(reply, FromWorker::Reply(Reply { id: 3, error: None, .. })));
     }

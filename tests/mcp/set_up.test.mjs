@@ -1,0 +1,169 @@
+/** Before the first call: what the tools cost, what is started and installed by itself, and what is missing. */
+
+import assert from 'node:assert/strict';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, copyFile, mkdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
+import http from 'node:http';
+import path from 'node:path';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+
+import { asAgent, prepareRunner, startAgent, useAgent } from '../harness/agent.mjs';
+import { useChain } from '../harness/chain.mjs';
+import { TABWIRE, endProcess, isRunning, temporaryFolder, until } from '../harness/processes.mjs';
+
+const shared = useChain({ args: ['--client-mode', 'multi-client'] });
+const agent = useAgent(shared);
+
+/** A port that nobody listens on. */
+async function freePort() {
+  const server = http.createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address();
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+async function endRelayOf(home) {
+  const { pid } = JSON.parse(await readFile(path.join(home.path, 'state.json'), 'utf8'));
+  process.kill(pid);
+  await until('the relay is ended', () => !isRunning(pid));
+}
+
+test('the two tools cost an agent few tokens, and say what they do to the world', async () => {
+  const { client } = await agent.started();
+  const { tools } = await client.listTools();
+  assert.deepEqual(tools.map(({ name }) => name), ['execute', 'reset']);
+  // English and JSON are about four characters a token; three are on the safe side.
+  const tokens = JSON.stringify(tools).length / 3;
+  assert.ok(tokens <= 1_200, `${tokens} tokens`);
+  assert.deepEqual(tools[0].inputSchema.required, ['code']);
+  assert.equal(tools[0].annotations.destructiveHint, true);
+  assert.equal(tools[0].annotations.openWorldHint, true);
+  assert.equal(tools[1].annotations.idempotentHint, true);
+  assert.match(client.getInstructions(), /person's own browser/);
+  assert.ok(client.getInstructions().length < 600);
+});
+
+test('the MCP inspector lists the tools and calls them', async () => {
+  const inspector = fileURLToPath(new URL('../node_modules/.bin/mcp-inspector', import.meta.url));
+  const { relay } = shared.chain;
+  await prepareRunner(relay.home);
+  const inspect = async (...args) => {
+    const { stdout } = await promisify(execFile)(inspector, ['--cli', '-e', `TABWIRE_HOME=${relay.home.path}`, TABWIRE, 'mcp', ...args], { timeout: 60_000 });
+    return JSON.parse(stdout);
+  };
+  assert.equal((await inspect('--method', 'tools/list')).tools.length, 2);
+  const { content } = await inspect('--method', 'tools/call', '--tool-name', 'execute', '--tool-arg', 'code=return 6 * 7');
+  assert.deepEqual(content, [{ type: 'text', text: '42' }]);
+});
+
+test('where no relay runs one is started, which stays; without an extension it says how to load it', async () => {
+  const home = await temporaryFolder('mcp');
+  const port = await freePort();
+  const lonely = await startAgent({ home, port });
+  try {
+    await until('the relay is there before the first call', () => fetch(`http://127.0.0.1:${port}/`).catch(() => undefined));
+    const { text, error } = await lonely.execute('1');
+    assert.equal(error.kind, 'no-extension');
+    assert.match(text, /`tabwire install-extension`, then chrome:\/\/extensions, Developer mode, Load unpacked/);
+    assert.match(text, /`tabwire up`/);
+    await lonely.stop();
+    assert.ok((await fetch(`http://127.0.0.1:${port}/`)).ok, 'it outlives its server');
+    assert.equal((await stat(path.join(home.path, 'relay.log'))).mode & 0o077, 0);
+  } finally {
+    await lonely.stop();
+    await endRelayOf(home);
+    await home.remove();
+  }
+});
+
+test('at the first use the runner is installed, with progress; without Node or npm it says the one thing to do', async () => {
+  const home = await temporaryFolder('mcp');
+  // The relay is the shared one, and knows this home by its token; what is new here is the runner.
+  await copyFile(path.join(shared.chain.relay.home.path, 'auth-token'), path.join(home.path, 'auth-token'));
+  const programs = path.join(home.path, 'bin');
+  await mkdir(programs);
+  const start = (env) => startAgent({ home, port: shared.chain.relay.port, env, runner: false });
+  try {
+    const without = await start({ PATH: programs });
+    assert.match((await without.execute('1')).text, /Node\.js 20 or newer, and `node` was not found\nNext: Ask the person to install Node/);
+    await without.stop();
+
+    await symlink(process.execPath, path.join(programs, 'node'));
+    await writeFile(path.join(programs, 'npm'), '#!/bin/sh\necho "npm error network unreachable" >&2\nexit 1\n');
+    await chmod(path.join(programs, 'npm'), 0o755);
+    const offline = await start({ PATH: `${programs}:/bin` });
+    assert.match((await offline.execute('1')).text, /could not be installed: npm ended with exit status: 1: npm error network unreachable\nNext: Ask the person to run `tabwire mcp --install`/);
+    await offline.stop();
+
+    const whole = await start({});
+    const messages = [];
+    const { text } = await whole.execute('2', { onprogress: ({ message }) => messages.push(message) });
+    assert.equal(text, '2');
+    assert.equal(messages[0], 'installing playwright-core, once (npm, about 15 MB)');
+    assert.ok(messages.includes('playwright-core is installed'));
+    assert.match(whole.log(), /installing playwright-core, once/);
+    await whole.stop();
+  } finally {
+    await home.remove();
+  }
+});
+
+test('a port that something else has, and a relay of another home, are told apart', async () => {
+  const other = http.createServer((_, response) => response.end('hello')).listen(0, '127.0.0.1');
+  await once(other, 'listening');
+  const home = await temporaryFolder('mcp');
+  const stranger = await startAgent({ home, port: other.address().port });
+  assert.match((await stranger.execute('1')).text, /is not a Tabwire relay\nNext: .*another --port/);
+  await stranger.stop();
+  other.close();
+  const foreign = await startAgent({ home, port: shared.chain.relay.port });
+  assert.match((await foreign.execute('1')).text, /does not know this home's token\nNext: It belongs to another home/);
+  await foreign.stop();
+  await home.remove();
+});
+
+test('over HTTP only those with the token are let in, from no web page, and on this machine only', async () => {
+  const { home, port } = shared.chain.relay;
+  await prepareRunner(home);
+  const child = spawn(TABWIRE, ['mcp', '--http', '127.0.0.1:0', '--port', String(port)], { env: { ...process.env, TABWIRE_HOME: home.path } });
+  let printed = '';
+  child.stdout.on('data', (data) => (printed += data));
+  try {
+    const [address] = await until('it listens', () => /http:\/\/127\.0\.0\.1:\d+\/mcp/.exec(printed));
+    const token = (await readFile(path.join(home.path, 'auth-token'), 'utf8')).trim();
+    assert.ok(!printed.includes(token));
+    const post = (headers) =>
+      new Promise((resolve, reject) => {
+        const request = http.request(address, { method: 'POST', headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...headers } }, (response) => {
+          response.resume();
+          resolve(response.statusCode);
+        });
+        request.on('error', reject);
+        request.end('{}');
+      });
+    const bearer = { authorization: `Bearer ${token}` };
+    assert.equal(await post({}), 401);
+    assert.equal(await post({ authorization: 'Bearer wrong' }), 401);
+    assert.equal(await post({ ...bearer, origin: 'https://example.com' }), 403);
+    assert.equal(await post({ ...bearer, host: 'example.com' }), 403);
+    assert.equal(await post({ ...bearer, 'sec-fetch-site': 'cross-site' }), 403);
+
+    const client = new Client({ name: 'tests', version: '1' });
+    await client.connect(new StreamableHTTPClientTransport(new URL(address), { requestInit: { headers: bearer } }));
+    const remote = asAgent(client);
+    assert.equal((await remote.execute('state.n = 1; await page.setContent("<title>Far</title>"); page.title()')).text, 'Far');
+    assert.equal((await remote.execute('state.n')).text, '1');
+    await remote.stop();
+  } finally {
+    await endProcess(child);
+  }
+  await assert.rejects(promisify(execFile)(TABWIRE, ['mcp', '--http', '0.0.0.0:0']), /Tabwire listens on 127\.0\.0\.1 only/);
+});

@@ -1,0 +1,84 @@
+/** `tabwire exec` and its short forms, as a shell uses them. */
+
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { test } from 'node:test';
+
+import { prepareRunner } from '../harness/agent.mjs';
+import { inExtension, openTabs, useChain } from '../harness/chain.mjs';
+import { TABWIRE, temporaryFolder } from '../harness/processes.mjs';
+
+const shared = useChain({ pages: { '/one': '<title>One</title><button>Press</button>', '/two': '<title>Two</title>' } });
+
+/** Runs a command in the chain's home; `input` goes to its stdin. */
+async function tabwire(args, { input = '', cwd } = {}) {
+  const { home } = shared.chain.relay;
+  await prepareRunner(home);
+  const child = spawn(TABWIRE, args, { cwd, env: { ...process.env, TABWIRE_HOME: home.path } });
+  const heard = { stdout: '', stderr: '' };
+  child.stdout.on('data', (data) => (heard.stdout += data));
+  child.stderr.on('data', (data) => (heard.stderr += data));
+  child.stdin.end(input);
+  const [code] = await once(child, 'close');
+  return { code, ...heard };
+}
+
+const openUrls = () => inExtension(shared.chain, async () => (await chrome.tabs.query({})).map((tab) => tab.url).sort());
+
+test('code comes from the command line, a file or stdin, and its value is printed', async () => {
+  const folder = await temporaryFolder('shell');
+  await writeFile(path.join(folder.path, 'code.js'), 'console.log("from a file");\nreturn 1 + 1;');
+  assert.deepEqual(await tabwire(['exec', '-e', '6 * 7']), { code: 0, stdout: '42\n', stderr: '' });
+  assert.equal((await tabwire(['exec', path.join(folder.path, 'code.js')])).stdout, 'from a file\n2\n');
+  assert.equal((await tabwire(['exec', '-'], { input: '"from stdin"' })).stdout, 'from stdin\n');
+  await folder.remove();
+});
+
+test('the tabs are as they were when a run is done', async () => {
+  const before = await openUrls();
+  assert.equal((await tabwire(['exec', '-e', `await page.goto('${shared.site.url('/one')}'); page.title()`])).stdout, 'One\n');
+  assert.deepEqual(await openUrls(), before);
+  await tabwire(['exec', '--timeout', '1', '-e', 'await page.title(); for (;;) {}']);
+  assert.deepEqual(await openUrls(), before, 'also when its code had to be ended');
+});
+
+test('the exit code tells a fault of the code from one of the set-up and from the clock', async () => {
+  const thrown = await tabwire(['exec', '-e', 'throw new Error("mine")']);
+  assert.equal(thrown.code, 1);
+  assert.match(thrown.stderr, /Error: mine/);
+  assert.equal((await tabwire(['exec', '-e', 'const = 1'])).code, 1);
+  assert.equal((await tabwire(['exec', '--tab', 'no such tab', '-e', '1'])).code, 3);
+  assert.equal((await tabwire(['exec', '--timeout', '0.3', '-e', 'for (;;) {}'])).code, 4);
+  assert.equal((await tabwire(['exec', '--timeout', 'soon'])).code, 2);
+});
+
+test('--json is one object for a program, and pictures are written to files', async () => {
+  const folder = await temporaryFolder('shell');
+  const { stdout } = await tabwire(['exec', '--json', '--images', folder.path, '-e', 'await page.setContent("<p>x"); await screenshot(); ({ a: 1 })']);
+  const { ok, text, images, error } = JSON.parse(stdout);
+  assert.deepEqual([ok, text, error], [true, '{"a":1}', null]);
+  assert.equal((await readFile(images[0])).subarray(1, 4).toString(), 'PNG');
+  const failed = JSON.parse((await tabwire(['exec', '--json', '-e', 'nothing'])).stdout);
+  assert.equal(failed.ok, false);
+  assert.equal(failed.error.kind, 'code');
+  await folder.remove();
+});
+
+test('tabs, snapshot and screenshot are short forms, of a tab by number or a part of its address', async () => {
+  await openTabs(shared.chain, [shared.site.url('/one'), shared.site.url('/two')]);
+  const folder = await temporaryFolder('shell');
+  const { stdout } = await tabwire(['tabs']);
+  const index = /\[(\d+)\] One \| http\S+\/one/.exec(stdout)[1];
+  const tabs = JSON.parse((await tabwire(['tabs', '--json'])).stdout);
+  assert.equal(tabs[index].title, 'One');
+  assert.match((await tabwire(['snapshot', index])).stdout, /- button "Press" \[ref=e\d+\]/);
+  assert.match((await tabwire(['snapshot'])).stderr, /there are 3 tabs:[\s\S]*Next: Name one tab/);
+  const file = path.join(folder.path, 'shot.png');
+  const taken = await tabwire(['screenshot', '/two', '--labels', '--full-page', '-o', file]);
+  assert.deepEqual([taken.code, taken.stdout], [0, `${file}\n`]);
+  assert.equal((await readFile(file)).subarray(1, 4).toString(), 'PNG');
+  await folder.remove();
+});
