@@ -82,26 +82,34 @@ export function show(value) {
   if (typeof value === 'function') {
     return `[function ${value.name || '(anonymous)'}: it was returned, not called]`;
   }
-  if (isData(value)) {
-    const compact = JSON.stringify(value);
-    return compact.length <= 120 ? compact : JSON.stringify(value, null, 1);
+  try {
+    if (isData(value)) {
+      const compact = JSON.stringify(value);
+      return compact.length <= 120 ? compact : JSON.stringify(value, null, 1);
+    }
+  } catch {
+    // It holds itself, or does not want to be JSON: Node can show it all the same.
   }
   return util.inspect(value, INSPECT);
 }
 
 /** Whether JSON says all of it. */
-function isData(value, depth = 0) {
+function isData(value, seen = new Set()) {
   if (value === null || typeof value === 'string' || typeof value === 'boolean' || Number.isFinite(value)) {
     return true;
   }
-  if (typeof value !== 'object' || depth > 20) {
+  if (typeof value !== 'object') {
     return false;
   }
+  if (seen.has(value)) {
+    return true;
+  }
+  seen.add(value);
   if (Array.isArray(value)) {
-    return value.every((item) => isData(item, depth + 1));
+    return value.every((item) => isData(item, seen));
   }
   // Objects of the code's own realm have another `Object`.
   const prototype = Object.getPrototypeOf(value);
   const isPlain = prototype === null || Object.getPrototypeOf(prototype) === null;
-  return isPlain && !(value instanceof Map) && Object.values(value).every((item) => isData(item, depth + 1));
+  return isPlain && !(value instanceof Map) && Object.values(value).every((item) => isData(item, seen));
 }

@@ -16,7 +16,7 @@ const JPEG_QUALITY = 75;
  * `screenshot()`, `screenshot(locator)`, either with Playwright's options and `{ labels: true }`.
  * @returns {Promise<{ image: { data: string, mimeType: string }, note?: string }>}
  */
-export async function screenshot({ page, locator, rest: { labels = false, path: _, ...options } }, limit) {
+export async function screenshot({ page, locator, rest: { labels = false, ...options } }, limit) {
   const { cut, note } = await cutTall(page, locator, options);
   const taken = await (locator ?? page).screenshot({ scale: 'css', ...options, ...cut, type: 'png' });
   if (!labels) {

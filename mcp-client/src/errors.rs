@@ -30,8 +30,8 @@ pub enum Error {
     Cancelled,
     #[error("the process that runs the code has ended ({0})")]
     WorkerEnded(String),
-    #[error("the process that runs the code could not be started: {0}")]
-    WorkerStart(String),
+    #[error("the process that runs the code could not be started: {reason}")]
+    WorkerStart { reason: String, folder: PathBuf },
     #[error("{0}")]
     NoSuchTab(String),
     #[error("the process that runs the code failed: {0}")]
@@ -57,7 +57,8 @@ impl Error {
             Self::TimedOut { .. } => "timeout",
             Self::OutOfMemory(_) => "memory",
             Self::Cancelled => "cancelled",
-            Self::WorkerEnded(_) | Self::WorkerStart(_) => "worker",
+            Self::WorkerEnded(_) => "worker",
+            Self::WorkerStart { .. } => "no-worker",
             Self::NoSuchTab(_) => "no-such-tab",
             Self::Runner(_) => "runner",
             Self::Home(_) => "home",
@@ -82,7 +83,9 @@ impl Error {
             ),
             Self::OutOfMemory(_) => format!("{LOST} Work on less at a time."),
             Self::Cancelled | Self::WorkerEnded(_) => format!("{LOST} Call again."),
-            Self::WorkerStart(_) => "Call again; if it stays, ask the person to run `tabwire mcp --install`.".into(),
+            Self::WorkerStart { folder, .. } => {
+                format!("Ask the person to run `rm -r '{}' && tabwire mcp --install`, then call again.", folder.display())
+            }
             Self::NoSuchTab(_) => "Name one tab: its number, its target id, or a part of its address or title.".into(),
             Self::Home(_) => "Ask the person to look at the folder's owner and rights.".into(),
         }

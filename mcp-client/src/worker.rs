@@ -1,6 +1,7 @@
 //! The worker: one Node process that runs an agent's code, asked by JSON lines. It is asked one thing at a time; what does
 //! not answer is ended from here, because nothing inside can end a loop that never ends.
 
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -9,15 +10,17 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::task::JoinHandle;
+use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use crate::answer::Failure;
 use crate::errors::Error;
 use crate::runner::Runner;
 
 const LOOK_AT_MEMORY_EVERY: Duration = Duration::from_millis(250);
-/// How much of its last words is kept.
+/// How much of its last words is kept, and how long they may take.
 const LAST_WORDS: usize = 2_000;
+const LAST_WORDS_WITHIN: Duration = Duration::from_millis(200);
 
 pub struct Worker {
     child: Child,
@@ -27,6 +30,10 @@ pub struct Worker {
     memory_mib: u64,
     /// What it wrote to stderr last; Node says there why it ends.
     last_words: Arc<Mutex<String>>,
+    /// Hears them to their end.
+    listening: JoinHandle<()>,
+    /// Where its files are, for the error that says they are no good.
+    folder: PathBuf,
     /// What the code of the request under way has printed so far.
     pub said: String,
     /// The target id of the page in use.
@@ -76,14 +83,14 @@ impl Worker {
             .spawn();
         let mut child = spawned.map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => Error::NoNode("`node` was not found".into()),
-            _ => Error::WorkerStart(error.to_string()),
+            _ => Error::WorkerStart { reason: error.to_string(), folder: runner.folder.clone() },
         })?;
         let (Some(requests), Some(stdout), Some(mut stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take()) else {
-            return Err(Error::WorkerStart("it has no pipes".into()));
+            return Err(Error::WorkerStart { reason: "it has no pipes".into(), folder: runner.folder.clone() });
         };
         let last_words = Arc::new(Mutex::new(String::new()));
         let heard = last_words.clone();
-        tokio::spawn(async move {
+        let listening = tokio::spawn(async move {
             let mut bytes = [0; 1024];
             while let Ok(read @ 1..) = stderr.read(&mut bytes).await {
                 let text = String::from_utf8_lossy(bytes.get(..read).unwrap_or_default()).into_owned();
@@ -92,7 +99,19 @@ impl Worker {
             }
         });
         let lines = BufReader::new(stdout).lines();
-        Ok(Self { child, requests, lines, last_id: 0, memory_mib, last_words, said: String::new(), page: None, opened: Vec::new() })
+        Ok(Self {
+            child,
+            requests,
+            lines,
+            last_id: 0,
+            memory_mib,
+            last_words,
+            listening,
+            folder: runner.folder.clone(),
+            said: String::new(),
+            page: None,
+            opened: Vec::new(),
+        })
     }
 
     /// Asks one thing. A call that is dropped before its answer leaves a worker that must be ended.
@@ -140,12 +159,16 @@ impl Worker {
 
     async fn ended(&mut self) -> Error {
         let status = self.child.wait().await.map_or_else(|error| error.to_string(), |status| status.to_string());
+        let _ = timeout(LAST_WORDS_WITHIN, &mut self.listening).await;
         let words = self.last_words.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if words.contains("heap out of memory") {
             return Error::OutOfMemory(self.memory_mib);
         }
         let reason = words.lines().find(|line| line.contains("Error")).map(|line| format!(": {}", line.trim())).unwrap_or_default();
-        Error::WorkerEnded(format!("{status}{reason}"))
+        let reason = format!("{status}{reason}");
+        // One that has never answered is broken, and the next one would be too.
+        let is_new = self.last_id == 1;
+        if is_new { Error::WorkerStart { reason, folder: self.folder.clone() } } else { Error::WorkerEnded(reason) }
     }
 
     /// Ends it at once, whatever it does.

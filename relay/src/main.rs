@@ -41,10 +41,10 @@ fn main() -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return fail(&error.into()),
     };
-    match runtime.block_on(run(command_line.command)) {
-        Ok(code) => code,
-        Err(error) => fail(&error),
-    }
+    let outcome = runtime.block_on(run(command_line.command));
+    // Not waited for: a thread that reads stdin ends only with its next line.
+    runtime.shutdown_background();
+    outcome.unwrap_or_else(|error| fail(&error))
 }
 
 async fn run(command: cli::Command) -> anyhow::Result<ExitCode> {

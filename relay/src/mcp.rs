@@ -1,7 +1,7 @@
 //! `tabwire mcp`, and its short forms for a shell: `exec`, `snapshot`, `screenshot`, `tabs`. What they do is in
 //! `tabwire-mcp`; here it gets the home, the token and the gate.
 
-use std::io::Read as _;
+use std::io::{IsTerminal as _, Read as _};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -31,6 +31,11 @@ pub async fn serve(options: &McpOptions) -> anyhow::Result<ExitCode> {
         let folder = tabwire_mcp::install(&settings).await.map_err(|error| anyhow::anyhow!("{error}. {}", error.next()))?;
         println!("Ready: {}", folder.display());
         return Ok(ExitCode::SUCCESS);
+    }
+    if options.http.is_none() && std::io::stdin().is_terminal() {
+        eprintln!(
+            "This speaks MCP on stdin and stdout: an agent starts it. README, For agents, says how to add it to yours. Ctrl-C stops."
+        );
     }
     let mut stop = StopSignals::new()?;
     let served = async {

@@ -1,9 +1,10 @@
 /** `execute` as an agent meets it: what is in scope, what comes back, and how faults are told. */
 
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 
-import { startAgent, useAgent } from '../harness/agent.mjs';
+import { startAgent, useAgent, workerOf } from '../harness/agent.mjs';
 import { attachedUrls, inExtension, openTabs, useChain } from '../harness/chain.mjs';
 
 const FORM = `<title>Form</title><h1>Order</h1><label>Name <input></label>
@@ -36,6 +37,7 @@ test('the value of the last expression comes back, or what is returned, in one s
     ['let x = 1; x', '1'],
     ['let y = 1;', 'done; no value'],
     ['[new Map([[1, 2]]), undefined]', '[ Map(1) { 1 => 2 }, undefined ]'],
+    ['const loop = { n: 1 }; loop.self = loop; loop', '<ref *1> { n: 1, self: [Circular *1] }'],
     ['(x) => x', '[function (anonymous): it was returned, not called]'],
   ]) {
     assert.equal((await run(code)).text, text, code);
@@ -181,5 +183,10 @@ test('the token is in nothing that the code or the server says', async () => {
   const token = new URL(shared.chain.cdpUrl).searchParams.get('token');
   const { text } = await run(`JSON.stringify(browser._initializer ?? {}) + '${token}'`);
   assert.ok(!text.includes(token));
-  assert.ok(!(await agent.started()).log().includes(token));
+  const { log, pid } = await agent.started();
+  const worker = await workerOf(pid);
+  const files = [`/proc/${pid}/cmdline`, `/proc/${worker}/cmdline`, `/proc/${worker}/environ`];
+  for (const said of [log(), ...(await Promise.all(files.map((file) => readFile(file, 'utf8'))))]) {
+    assert.ok(!said.includes(token));
+  }
 });

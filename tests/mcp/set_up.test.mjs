@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, copyFile, mkdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
+import { chmod, copyFile, mkdir, readFile, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import http from 'node:http';
 import path from 'node:path';
 import { test } from 'node:test';
@@ -111,6 +111,25 @@ test('at the first use the runner is installed, with progress; without Node or n
     assert.ok(messages.includes('playwright-core is installed'));
     assert.match(whole.log(), /installing playwright-core, once/);
     await whole.stop();
+  } finally {
+    await home.remove();
+  }
+});
+
+test('installs that run at once agree on one runner; one that is broken is told of with the way out', async () => {
+  const home = await temporaryFolder('mcp');
+  const install = () => promisify(execFile)(TABWIRE, ['mcp', '--install'], { env: { ...process.env, TABWIRE_HOME: home.path } });
+  try {
+    const [{ stdout }] = await Promise.all([install(), install()]);
+    assert.equal((await readdir(path.join(home.path, 'runner'))).length, 1);
+    const folder = /Ready: (\S+)/.exec(stdout)[1];
+    await rm(path.join(folder, 'node_modules/acorn'), { recursive: true });
+    await copyFile(path.join(shared.chain.relay.home.path, 'auth-token'), path.join(home.path, 'auth-token'));
+    const broken = await startAgent({ home, port: shared.chain.relay.port, runner: false });
+    const { text } = await broken.execute('1');
+    assert.match(text, /could not be started: [\s\S]*Cannot find package 'acorn'/);
+    assert.ok(text.includes(`Next: Ask the person to run \`rm -r '${folder}' && tabwire mcp --install\``), text);
+    await broken.stop();
   } finally {
     await home.remove();
   }
