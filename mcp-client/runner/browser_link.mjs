@@ -10,6 +10,8 @@ const CONNECT_WITHIN_MS = 8_000;
 
 export class BrowserLink {
   browser;
+  /** The person's profile: there is only this one. */
+  context;
   #page;
   /** The target id of the page in use; also while nothing is connected. */
   #target;
@@ -22,10 +24,6 @@ export class BrowserLink {
     this.#tell = tell;
   }
 
-  get context() {
-    return this.browser.contexts()[0];
-  }
-
   /** Connects, unless it is. `target` is the page that was in use, if this process does not know. */
   async connect({ url, target }) {
     if (this.browser?.isConnected()) {
@@ -33,6 +31,7 @@ export class BrowserLink {
     }
     this.#target ??= target ?? undefined;
     this.browser = await chromium.connectOverCDP(url, { timeout: CONNECT_WITHIN_MS });
+    [this.context] = this.browser.contexts();
     this.context.pages().forEach((page) => this.#learn(page));
     this.context.on('page', (page) => this.#learn(page));
     this.#page = this.#target && this.pageOf(this.#target);

@@ -55,7 +55,7 @@ process.on('uncaughtException', leftBehind('an error was thrown'));
 const requests = {
   async connect({ url, target }) {
     secret = new URL(url).searchParams.get('token') ?? undefined;
-    const old = { browser: link.browser, context: link.browser?.contexts()[0] };
+    const old = { browser: link.browser, context: link.context };
     try {
       if ((await link.connect({ url, target })) && old.browser) {
         scope.renew(old);

@@ -108,8 +108,11 @@ function isData(value, seen = new Set()) {
   if (Array.isArray(value)) {
     return value.every((item) => isData(item, seen));
   }
-  // Objects of the code's own realm have another `Object`.
+  return isPlain(value) && Object.values(value).every((item) => isData(item, seen));
+}
+
+/** An object without a class. Those of the code's own realm have another `Object`. */
+export function isPlain(value) {
   const prototype = Object.getPrototypeOf(value);
-  const isPlain = prototype === null || Object.getPrototypeOf(prototype) === null;
-  return isPlain && !(value instanceof Map) && Object.values(value).every((item) => isData(item, seen));
+  return prototype === null || (Object.getPrototypeOf(prototype) === null && Object.hasOwn(prototype, 'isPrototypeOf'));
 }

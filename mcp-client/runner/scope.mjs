@@ -3,7 +3,7 @@
 import vm from 'node:vm';
 
 import { compile } from './compile.mjs';
-import { show } from './output.mjs';
+import { isPlain, show } from './output.mjs';
 import { fit, isImage, screenshot } from './screenshot.mjs';
 import { Snapshots, subject } from './snapshot.mjs';
 
@@ -50,7 +50,8 @@ export class Scope {
         },
         set: (page) => {
           if (typeof page?.mainFrame !== 'function') {
-            throw new TypeError(`\`page\` takes a page of this browser, not ${page instanceof Promise || typeof page?.then === 'function' ? 'a promise: await it' : show(page)}`);
+            const what = typeof page?.then === 'function' ? 'a promise: await it' : show(page);
+            throw new TypeError(`\`page\` takes a page of this browser, not ${what}`);
           }
           link.page = page;
         },
@@ -121,8 +122,7 @@ export class Scope {
         return;
       }
       seen.add(holder);
-      const isPlain = Array.isArray(holder) || holder === this.#globals.state || Object.getPrototypeOf(Object.getPrototypeOf(holder) ?? {}) === null;
-      for (const key of isPlain ? Object.keys(holder) : []) {
+      for (const key of Array.isArray(holder) || isPlain(holder) ? Object.keys(holder) : []) {
         const fresh = renewed(holder[key]);
         if (fresh) {
           holder[key] = fresh;

@@ -12,7 +12,7 @@ pub enum Error {
     Install(String),
     #[error("no relay runs on port {port}, and one could not be started: {reason}")]
     RelayStart { port: u16, reason: String, log: PathBuf },
-    #[error("what answers on port {0} is not a Tabwire relay")]
+    #[error("what listens on port {0} does not answer as a Tabwire relay does")]
     NotARelay(u16),
     #[error("the relay on port {0} does not know this home's token")]
     Unauthorized(u16),

@@ -140,7 +140,7 @@ test('a port that something else has, and a relay of another home, are told apar
   await once(other, 'listening');
   const home = await temporaryFolder('mcp');
   const stranger = await startAgent({ home, port: other.address().port });
-  assert.match((await stranger.execute('1')).text, /is not a Tabwire relay\nNext: .*another --port/);
+  assert.match((await stranger.execute('1')).text, /does not answer as a Tabwire relay does\nNext: .*another --port/);
   await stranger.stop();
   other.close();
   const foreign = await startAgent({ home, port: shared.chain.relay.port });
