@@ -1,10 +1,13 @@
 //! Telling the one who waits what is being done: an agent by MCP progress, a person on stderr.
 
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use rmcp::service::RequestContext;
 use rmcp::{Peer, RoleServer};
+
+const NOTIFY_WITHIN: Duration = Duration::from_millis(100);
 
 pub struct Progress {
     to: Listener,
@@ -52,8 +55,8 @@ impl Progress {
         if let Listener::Agent(peer, token) = &self.to {
             let number = self.said.fetch_add(1, Ordering::Relaxed) + 1;
             let words = ProgressNotificationParam::new(token.clone(), f64::from(number)).with_message(text);
-            // An agent that has gone needs no progress.
-            let _ = peer.notify_progress(words).await;
+            // An agent that has gone, or does not read, holds nothing up.
+            let _ = tokio::time::timeout(NOTIFY_WITHIN, peer.notify_progress(words)).await;
         }
     }
 }

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { mkdir, readFile, symlink } from 'node:fs/promises';
+import { mkdir, symlink } from 'node:fs/promises';
 import path from 'node:path';
 import { after } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -78,7 +78,11 @@ export async function workerOf(pid) {
   return Number(stdout.trim().split('\n')[0]) || undefined;
 }
 
-export const memoryOf = async (pid) => Number(/VmRSS:\s+(\d+) kB/.exec(await readFile(`/proc/${pid}/status`, 'utf8'))[1]) / 1024;
+/** The memory of a process, in MB. */
+export async function memoryOf(pid) {
+  const { stdout } = await promisify(execFile)('ps', ['-o', 'rss=', '-p', String(pid)]);
+  return Number(stdout) / 1024;
+}
 
 /** An agent that the tests of one file share, on their chain; it starts at its first use and ends after them. */
 export function useAgent(shared, args = []) {

@@ -1,8 +1,8 @@
 /** Starting the real programs of a test, each in a folder of its own, and ending exactly those again. */
 
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -39,11 +39,8 @@ export async function until(what, probe, withinMs = 15_000) {
 
 /** Whether a process is there; one that has ended and waits to be noticed is not. */
 export function isRunning(pid) {
-  try {
-    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
-  } catch {
-    return false;
-  }
+  const { stdout } = spawnSync('ps', ['-o', 'stat=', '-p', String(pid)], { encoding: 'utf8' });
+  return stdout.trim() !== '' && !stdout.startsWith('Z');
 }
 
 export async function endProcess(child, signal = 'SIGTERM') {
