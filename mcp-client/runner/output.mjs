@@ -47,16 +47,15 @@ export class Output {
   /** What was said since the last time, within the limit. */
   end() {
     const [text, limit, images] = [this.#text.trimEnd(), this.#limit, this.images];
+    const notes = this.#forgotten ? [`[what came after the first ${text.length} characters was not kept]`] : [];
     this.#text = '';
-    this.images = [];
-    if (text.length <= limit) {
-      return { text, images };
-    }
-    this.#whole = text;
-    const lost = this.#forgotten ? ' What came after these was not kept.' : '';
     this.#forgotten = false;
-    const note = `[cut: ${limit} of ${text.length} characters. The rest: output(${limit}). Better: ask for less.${lost}]`;
-    return { text: `${text.slice(0, limit)}\n${note}`, images };
+    this.images = [];
+    if (text.length > limit) {
+      this.#whole = text;
+      notes.unshift(`[cut: ${limit} of ${text.length} characters. The rest: output(${limit}). Better: ask for less.]`);
+    }
+    return { text: [text.slice(0, limit), ...notes].join('\n'), images };
   }
 
   /** In scope of the code, as `output`. */

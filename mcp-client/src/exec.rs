@@ -23,7 +23,7 @@ pub enum Outcome {
     CodeFailed,
     /// Relay, browser, extension, slot, Node, or the tab that was named.
     NotReady,
-    /// The code was ended: time or memory.
+    /// The code was ended: time, memory, or Ctrl-C.
     Ended,
 }
 
@@ -41,7 +41,7 @@ impl Outcome {
         match failure {
             None => Self::Done,
             Some(failure) if failure.is_environment => Self::NotReady,
-            Some(failure) if matches!(failure.kind.as_str(), "timeout" | "memory" | "worker") => Self::Ended,
+            Some(failure) if matches!(failure.kind.as_str(), "timeout" | "memory" | "worker" | "cancelled") => Self::Ended,
             Some(_) => Self::CodeFailed,
         }
     }
@@ -64,22 +64,24 @@ pub enum Images {
     File(PathBuf),
 }
 
-pub async fn run(settings: Settings, run: Run) -> Result<Outcome, std::io::Error> {
+/// `interrupted` ends the code before its time; what it opened is closed all the same.
+pub async fn run(settings: Settings, run: Run, interrupted: impl Future<Output = ()>) -> Result<Outcome, std::io::Error> {
     let mut session = Session::new(settings);
     let progress = Progress::stderr();
-    let taken = match session.ready(&progress).await {
-        Ok(()) => match &run.tab {
-            Some(tab) => session.use_tab(tab).await,
-            None => Ok(()),
-        },
-        Err(error) => Err(error),
-    };
-    let answer = match taken {
-        Ok(()) => session.execute(&run.code, run.timeout, &progress).await,
-        Err(error) => error.into(),
+    let answer = tokio::select! {
+        answer = execute(&mut session, &run, &progress) => answer.unwrap_or_else(Answer::from),
+        () = interrupted => Error::Cancelled.into(),
     };
     session.finish().await;
     print(&run, answer)
+}
+
+async fn execute(session: &mut Session, run: &Run, progress: &Progress) -> Result<Answer, Error> {
+    session.ready(progress).await?;
+    if let Some(tab) = &run.tab {
+        session.use_tab(tab).await?;
+    }
+    Ok(session.execute(&run.code, run.timeout, progress).await)
 }
 
 pub async fn tabs(settings: Settings, as_json: bool) -> Result<Outcome, Error> {

@@ -153,12 +153,6 @@ pub struct SessionOptions {
     /// How many seconds to wait while another client has the browser.
     #[arg(long, value_name = "SECONDS", default_value_t = 30.0, value_parser = seconds)]
     pub standby: f64,
-    /// The longest text of an answer, in characters; the rest can be asked for.
-    #[arg(long, value_name = "CHARACTERS", default_value_t = 20_000)]
-    pub output_limit: usize,
-    /// The largest picture of an answer, in bytes; larger ones are scaled.
-    #[arg(long, value_name = "BYTES", default_value_t = 600_000)]
-    pub image_limit: usize,
     /// The most memory that running code may take, in MiB.
     #[arg(long, value_name = "MIB", default_value_t = 1024, value_parser = clap::value_parser!(u64).range(128..))]
     pub memory: u64,
@@ -174,6 +168,12 @@ pub struct McpOptions {
     /// After how many seconds without calls the browser is let go for other clients.
     #[arg(long, value_name = "SECONDS", default_value_t = 15.0, value_parser = seconds)]
     pub idle: f64,
+    /// The longest text of an answer, in characters; the rest can be asked for.
+    #[arg(long, value_name = "CHARACTERS", default_value_t = 20_000)]
+    pub output_limit: usize,
+    /// The largest picture of an answer, in bytes; larger ones are scaled.
+    #[arg(long, value_name = "BYTES", default_value_t = 600_000)]
+    pub image_limit: usize,
     /// Install what running code needs, and end.
     #[arg(long)]
     pub install: bool,

@@ -26,7 +26,12 @@ const SHORT_TIMEOUT: Duration = Duration::from_secs(30);
 const EXIT_NOT_READY: u8 = 3;
 
 pub async fn serve(options: &McpOptions) -> anyhow::Result<ExitCode> {
-    let settings = settings(&options.session, options.idle).await?;
+    let settings = Settings {
+        idle: Duration::from_secs_f64(options.idle),
+        output_limit: options.output_limit,
+        image_limit: options.image_limit,
+        ..settings(&options.session).await?
+    };
     if options.install {
         let folder = tabwire_mcp::install(&settings).await.map_err(|error| anyhow::anyhow!("{error}. {}", error.next()))?;
         println!("Ready: {}", folder.display());
@@ -104,7 +109,7 @@ pub async fn screenshot(options: &ScreenshotOptions) -> anyhow::Result<ExitCode>
 }
 
 pub async fn tabs(options: &TabsOptions) -> anyhow::Result<ExitCode> {
-    match exec::tabs(settings(&options.session, 0.0).await?, options.json).await {
+    match exec::tabs(settings(&options.session).await?, options.json).await {
         Ok(outcome) => Ok(outcome.exit_code().into()),
         Err(error) => {
             eprintln!("Error: {error}\nNext: {}", error.next());
@@ -114,11 +119,13 @@ pub async fn tabs(options: &TabsOptions) -> anyhow::Result<ExitCode> {
 }
 
 async fn run_once(options: &SessionOptions, run: Run) -> anyhow::Result<ExitCode> {
-    let outcome = exec::run(settings(options, 0.0).await?, run).await?;
+    let mut stop = StopSignals::new()?;
+    let outcome = exec::run(settings(options).await?, run, stop.recv()).await?;
     Ok(outcome.exit_code().into())
 }
 
-async fn settings(options: &SessionOptions, idle: f64) -> anyhow::Result<Settings> {
+/// For a shell, where nothing is cut and nothing is scaled: it has files, and asked for all of it.
+async fn settings(options: &SessionOptions) -> anyhow::Result<Settings> {
     let home = Home::open()?;
     let port = match options.port {
         Some(port) => port,
@@ -131,9 +138,9 @@ async fn settings(options: &SessionOptions, idle: f64) -> anyhow::Result<Setting
         port,
         cdp_url,
         standby: Duration::from_secs_f64(options.standby),
-        idle: Duration::from_secs_f64(idle),
-        output_limit: options.output_limit,
-        image_limit: options.image_limit,
+        idle: Duration::ZERO,
+        output_limit: usize::MAX >> 12,
+        image_limit: usize::MAX >> 12,
         memory_mib: options.memory,
     })
 }

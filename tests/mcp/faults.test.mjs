@@ -9,7 +9,7 @@ import { startAgent } from '../harness/agent.mjs';
 import { endProcess, isRunning, startChain, startChromium, until } from '../harness/processes.mjs';
 import { startSite } from '../harness/site.mjs';
 
-const site = await startSite({ '/': '<title>Still here</title>', '/never': () => {} });
+const site = await startSite({ '/': '<title>Still here</title>', '/never': () => {}, '/begun': '' });
 after(() => site.stop());
 
 async function relayPid(home) {
@@ -24,8 +24,9 @@ test('a relay that was killed is started again, and page and state are as they w
     await endProcess(chain.relay.child, 'SIGKILL');
     const { text } = await agent.execute('[state.n, await page.title()]');
     assert.equal(text, '[1,"Still here"]');
+    const isBegun = site.asked('/never');
     const dying = agent.execute(`await page.goto('${site.url('/never')}')`, { timeout: 20 });
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    await isBegun;
     process.kill(await relayPid(chain.relay.home), 'SIGKILL');
     assert.match((await dying).text, /has been closed[\s\S]*Next: /);
     assert.match((await agent.reset()).text, /page: http/);
@@ -48,8 +49,9 @@ test('a browser that was killed is told of with what to do, and a new one is use
   let next;
   try {
     await agent.execute(`await page.goto('${site.url('/')}'); state.n = 1`);
-    const dying = agent.execute('await page.evaluate(() => new Promise(() => {}))', { timeout: 20 });
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    const isBegun = site.asked('/begun');
+    const dying = agent.execute(`await page.evaluate(() => fetch('/begun').then(() => new Promise(() => {})))`, { timeout: 20 });
+    await isBegun;
     await endProcess(chain.chromium.child, 'SIGKILL');
     assert.match((await dying).text, /Error: [\s\S]*Next: /);
     const gone = await agent.execute('page.title()');

@@ -36,6 +36,7 @@ test('an idle server lets go of the browser, and takes it back with page and sta
 
 test('two servers take turns: the second waits in standby until the first is idle', () =>
   withAgents(shared.chain, [['--idle', '2'], ['--idle', '0.3']], async (first, second) => {
+    await textOf(second.execute('"its worker is there now, so that it can be quick"'));
     await textOf(first.execute(`await page.goto('${shared.site.url('/a')}'); state.who = 'first'`));
     const messages = [];
     const text = await textOf(

@@ -14,14 +14,15 @@ import { TABWIRE, temporaryFolder } from '../harness/processes.mjs';
 const shared = useChain({ pages: { '/one': '<title>One</title><button>Press</button>', '/two': '<title>Two</title>' } });
 
 /** Runs a command in the chain's home; `input` goes to its stdin. */
-async function tabwire(args, { input = '', cwd } = {}) {
+async function tabwire(args, { input = '', interruptAt = undefined } = {}) {
   const { home } = shared.chain.relay;
   await prepareRunner(home);
-  const child = spawn(TABWIRE, args, { cwd, env: { ...process.env, TABWIRE_HOME: home.path } });
+  const child = spawn(TABWIRE, args, { env: { ...process.env, TABWIRE_HOME: home.path } });
   const heard = { stdout: '', stderr: '' };
   child.stdout.on('data', (data) => (heard.stdout += data));
   child.stderr.on('data', (data) => (heard.stderr += data));
   child.stdin.end(input);
+  interruptAt?.then(() => child.kill('SIGINT'));
   const [code] = await once(child, 'close');
   return { code, ...heard };
 }
@@ -43,6 +44,13 @@ test('the tabs are as they were when a run is done', async () => {
   assert.deepEqual(await openUrls(), before);
   await tabwire(['exec', '--timeout', '1', '-e', 'await page.title(); for (;;) {}']);
   assert.deepEqual(await openUrls(), before, 'also when its code had to be ended');
+  const code = `await page.goto('${shared.site.url('/two')}'); await new Promise(() => {})`;
+  assert.equal((await tabwire(['exec', '-e', code], { interruptAt: shared.site.asked('/two') })).code, 4);
+  assert.deepEqual(await openUrls(), before, 'or was interrupted');
+});
+
+test('a shell gets all of the output, however long', async () => {
+  assert.equal((await tabwire(['exec', '-e', '"x".repeat(300_000)'])).stdout.length, 300_001);
 });
 
 test('the exit code tells a fault of the code from one of the set-up and from the clock', async () => {
