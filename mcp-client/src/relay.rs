@@ -1,6 +1,7 @@
 //! The relay as its clients find it: asked over HTTP, started where none runs, and its slot waited for.
 
 use std::fs::OpenOptions;
+use std::io::ErrorKind;
 use std::net::Ipv4Addr;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::process::Stdio;
@@ -71,7 +72,8 @@ pub(crate) async fn ensure_started(settings: &Settings, progress: &Progress) -> 
 async fn find(port: u16) -> Result<Option<Status>, Error> {
     match ask::<Status>(port, "/").await {
         Ok(status) => Ok(Some(status)),
-        Err(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => Ok(None),
+        // One that has just gone resets; then nobody listens.
+        Err(error) if matches!(error.kind(), ErrorKind::ConnectionRefused | ErrorKind::ConnectionReset) => Ok(None),
         Err(error) => {
             tracing::debug!(%error, port, "no relay's answer");
             Err(Error::NotARelay(port))
