@@ -52,11 +52,11 @@ test('the two tools cost an agent few tokens, and say what they do to the world'
 });
 
 test('the MCP inspector lists the tools and calls them', async () => {
-  const inspector = fileURLToPath(new URL('../node_modules/.bin/mcp-inspector-cli', import.meta.url));
+  const inspector = fileURLToPath(new URL('../node_modules/.bin/mcp-inspector', import.meta.url));
   const { relay } = shared.chain;
   await prepareRunner(relay.home);
   const inspect = async (...args) => {
-    const { stdout } = await promisify(execFile)(inspector, ['-e', `TABWIRE_HOME=${relay.home.path}`, TABWIRE, 'mcp', ...args], { timeout: 60_000 });
+    const { stdout } = await promisify(execFile)(inspector, ['--cli', '-e', `TABWIRE_HOME=${relay.home.path}`, TABWIRE, 'mcp', ...args], { timeout: 60_000 });
     return JSON.parse(stdout);
   };
   assert.equal((await inspect('--method', 'tools/list')).tools.length, 2);
