@@ -27,7 +27,8 @@ process.env.TABWIRE_BIN ??= new URL('../../target/release/tabwire', import.meta.
 const { startChain, until } = await import('../harness/processes.mjs');
 const { startSite } = await import('../harness/site.mjs');
 const { chromium: playwright } = await import('playwright-core');
-const { BareClient, openWorker } = await import('./bare_client.mjs');
+const { connectBare } = await import('../harness/bare_client.mjs');
+const { openWorker } = await import('./worker.mjs');
 const { median, processorTime, residentMemory } = await import('./figures.mjs');
 
 const TARGET = 3;
@@ -62,9 +63,9 @@ async function timed(run) {
  */
 const CONNECTS = [
   { name: 'Playwright to Tabwire', times: 7, throughTabwire: true, connect: ({ cdpUrl }, tabs) => connectPlaywright(cdpUrl, tabs) },
-  { name: 'bare client to Tabwire', times: 7, throughTabwire: true, connect: ({ cdpUrl }, tabs) => connectBare(cdpUrl, tabs) },
+  { name: 'bare client to Tabwire', times: 7, throughTabwire: true, connect: ({ cdpUrl }, tabs) => connectAlone(cdpUrl, tabs) },
   { name: 'Playwright to the own port', times: 3, throughTabwire: false, connect: ({ chromium }, tabs) => connectPlaywright(chromium.ownUrl, tabs) },
-  { name: 'bare client to the own port', times: 3, throughTabwire: false, connect: ({ chromium }, tabs) => connectBare(chromium.ownUrl, tabs) },
+  { name: 'bare client to the own port', times: 3, throughTabwire: false, connect: ({ chromium }, tabs) => connectAlone(chromium.ownUrl, tabs) },
 ];
 
 /** @param {string} url @param {number} tabs */
@@ -75,15 +76,15 @@ async function connectPlaywright(url, tabs) {
 }
 
 /** @param {string} url @param {number} tabs */
-async function connectBare(url, tabs) {
-  const client = await BareClient.connect(url);
+async function connectAlone(url, tabs) {
+  const client = await connectBare(url);
   await Promise.all([
     client.send('Target.setDiscoverTargets', { discover: true }),
     client.send('Target.getTargets'),
     client.send('Target.setAutoAttach', { autoAttach: true, waitForDebuggerOnStart: true, flatten: true }),
   ]);
   const isPage = ({ method, params }) => method === 'Target.attachedToTarget' && params.targetInfo.type === 'page';
-  expect('pages that the client is attached to', client.events.filter(isPage).length, tabs);
+  expect('pages that the client is attached to', client.heard.filter(isPage).length, tabs);
   return () => client.close();
 }
 
@@ -207,7 +208,7 @@ const playwrightInit = (frameId) => [
   ['Page.createIsolatedWorld', { frameId, worldName: 'utility', grantUniveralAccess: true }],
 ];
 
-/** The same work on Chromium's own port, attaching left out. @param {BareClient} own @param {string} url */
+/** The same work on Chromium's own port, attaching left out. @param {Awaited<ReturnType<typeof connectBare>>} own @param {string} url */
 async function timeOnOwnPort(own, url) {
   const { targetInfos } = await own.send('Target.getTargets');
   const { targetId } = targetInfos.find((target) => target.url === url);
@@ -240,7 +241,7 @@ async function compareFirstCommands() {
       await live.evaluate(EVALUATE.expression);
       await liveSession.send('Runtime.evaluate', EVALUATE);
     }
-    const own = await BareClient.connect(chain.chromium.ownUrl);
+    const own = await connectBare(chain.chromium.ownUrl);
     const times = { attach: [], own: [], firstEvaluate: [], firstSession: [], liveEvaluate: [], liveSession: [], newEvaluate: [] };
     progress('waking them, one by one');
     for (let n = 0; n < DORMANT; n += 1) {

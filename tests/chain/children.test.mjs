@@ -6,9 +6,9 @@ import { isDeepStrictEqual } from 'node:util';
 
 import puppeteer from 'puppeteer-core';
 
+import { withBareClient } from '../harness/bare_client.mjs';
 import { attachedUrls, openTabs, useChain } from '../harness/chain.mjs';
 import { until } from '../harness/processes.mjs';
-import { valueOf, withRawClient } from '../harness/raw_client.mjs';
 
 /** The numbers that each page said it got out of a stream, and how often it opened one, by `name kind`. */
 const got = new Map();
@@ -252,44 +252,44 @@ test('a service worker is registered and serves while Puppeteer uses the page', 
 test('a raw session alone holds up neither workers nor frames of its page', WITHIN, async () => {
   const url = shared.site.url('/service/raw');
   await openTabs(shared.chain, [url]);
-  await withRawClient(shared.chain, async ({ attach, connection }) => {
-    const session = await attach(url);
-    assert.equal(await valueOf(session, REGISTER), 'by the worker');
-    assert.equal(await valueOf(session, `new Promise((resolve) => { const worker = new Worker('/worker.js'); worker.onmessage = ({ data }) => resolve(data); worker.postMessage(3); })`), 6);
+  await withBareClient(shared.chain, async ({ client, open }) => {
+    const session = await open(url);
+    assert.equal(await session.valueOf(REGISTER), 'by the worker');
+    assert.equal(await session.valueOf(`new Promise((resolve) => { const worker = new Worker('/worker.js'); worker.onmessage = ({ data }) => resolve(data); worker.postMessage(3); })`), 6);
     const frame = `new Promise((resolve) => { const frame = document.createElement('iframe'); frame.src = '${shared.site.url('/inner', 'localhost')}'; frame.onload = () => resolve('loaded'); document.body.append(frame); })`;
-    assert.equal(await valueOf(session, frame), 'loaded');
+    assert.equal(await session.valueOf(frame), 'loaded');
     assert.deepEqual(await attachedUrls(shared.chain), [url]);
     const { targetInfo } = await session.send('Target.getTargetInfo');
-    await connection.send('Target.closeTarget', { targetId: targetInfo.targetId });
+    await client.send('Target.closeTarget', { targetId: targetInfo.targetId });
   });
 });
 
 test('targets that wait for a session that has gone go on, and later ones do not wait', WITHIN, async () => {
   const url = shared.site.url('/service/waiting');
   await openTabs(shared.chain, [url]);
-  await withRawClient(shared.chain, async ({ attach }) => {
-    const [staying, leaving] = [await attach(url), await attach(url)];
+  await withBareClient(shared.chain, async ({ open }) => {
+    const [staying, leaving] = [await open(url), await open(url)];
     await leaving.send('Target.setAutoAttach', { autoAttach: true, waitForDebuggerOnStart: true, flatten: true });
-    const attached = new Promise((resolve) => leaving.on('Target.attachedToTarget', (event) => event.targetInfo.type === 'worker' && resolve(event)));
     const startWorker = `new Promise((resolve) => { const worker = new Worker('/worker.js'); worker.onmessage = ({ data }) => resolve(data); worker.postMessage(3); })`;
-    const doubled = valueOf(staying, startWorker);
-    assert.equal((await attached).waitingForDebugger, true);
+    const doubled = staying.valueOf(startWorker);
+    const isWorker = ({ targetInfo }) => targetInfo.type === 'worker';
+    const attached = await until('the worker is there', () => leaving.heard('Target.attachedToTarget').find(isWorker));
+    assert.equal(attached.waitingForDebugger, true);
     await leaving.detach();
     assert.equal(await doubled, 6);
-    assert.equal(await valueOf(staying, startWorker), 6);
-    assert.equal(await valueOf(staying, REGISTER), 'by the worker');
+    assert.equal(await staying.valueOf(startWorker), 6);
+    assert.equal(await staying.valueOf(REGISTER), 'by the worker');
   });
 });
 
 test('a page whose targets wait for a client goes on when that client leaves', WITHIN, async () => {
   const url = shared.site.url('/plain?left');
   await openTabs(shared.chain, [url]);
-  await withRawClient(shared.chain, async ({ attach }) => {
-    const session = await attach(url);
+  await withBareClient(shared.chain, async ({ open }) => {
+    const session = await open(url);
     await session.send('Target.setAutoAttach', { autoAttach: true, waitForDebuggerOnStart: true, flatten: true });
-    const waiting = new Promise((resolve) => session.on('Target.attachedToTarget', (event) => event.waitingForDebugger && resolve()));
-    await valueOf(session, `window.late = new Worker('/worker.js'); window.late.onmessage = ({ data }) => fetch('/got?key=left&number=' + data); window.late.postMessage(7)`);
-    await waiting;
+    await session.valueOf(`window.late = new Worker('/worker.js'); window.late.onmessage = ({ data }) => fetch('/got?key=left&number=' + data); window.late.postMessage(7)`);
+    await until('the worker is there', () => session.heard('Target.attachedToTarget').some((event) => event.waitingForDebugger));
     assert.equal(got.get('left'), undefined, 'it waits');
   });
   await until('the worker ran', () => got.get('left')?.includes(14));
@@ -312,8 +312,8 @@ test('streams go on without a gap while a client wakes their tab, uses it and le
   });
   await until('the debugger is off', async () => (await attachedUrls(shared.chain)).length === 0);
   await flows();
-  await withRawClient(shared.chain, async ({ attach }) => {
-    assert.equal(await valueOf(await attach(url), 'document.title'), 'Flow');
+  await withBareClient(shared.chain, async ({ open }) => {
+    assert.equal(await (await open(url)).valueOf('document.title'), 'Flow');
     await flows();
   });
   await flows();

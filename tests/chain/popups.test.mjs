@@ -5,9 +5,9 @@ import { test } from 'node:test';
 
 import puppeteer from 'puppeteer-core';
 
+import { clickAsPerson } from '../harness/bare_client.mjs';
 import { attachedUrls, inExtension, openTabs, useChain } from '../harness/chain.mjs';
 import { until } from '../harness/processes.mjs';
-import { clickAsPerson } from '../harness/raw_client.mjs';
 
 const written = (write) => (request, response) => response.setHeader('content-type', 'text/html').end(write(shared.site));
 

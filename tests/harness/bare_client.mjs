@@ -4,6 +4,8 @@ import { once } from 'node:events';
 
 import WebSocket from 'ws';
 
+import { until } from './processes.mjs';
+
 /** @param {string} url */
 export async function connectBare(url) {
   const socket = new WebSocket(url, { maxPayload: 256 << 20 });
@@ -56,4 +58,42 @@ export async function connectBare(url) {
     kill: () => socket.terminate(),
   };
   return client;
+}
+
+/** One session of a bare client on the page at this address. */
+async function openSession(client, url) {
+  const id = await client.attach(url);
+  return {
+    send: (method, params) => client.send(method, params, id),
+    heard: (method) => client.of(id, method),
+    detach: () => client.send('Target.detachFromTarget', { sessionId: id }),
+    /** What an expression is in the page; promises are waited for. */
+    async valueOf(expression) {
+      const params = { expression, awaitPromise: true, returnByValue: true };
+      const { result, exceptionDetails } = await client.send('Runtime.evaluate', params, id);
+      if (exceptionDetails) {
+        throw new Error(exceptionDetails.exception?.description ?? exceptionDetails.text);
+      }
+      return result.value;
+    },
+  };
+}
+
+/** Connects to the relay with nothing but a socket, gives `use` the client and what opens its sessions, and leaves. */
+export async function withBareClient(chain, use) {
+  const client = await connectBare(chain.cdpUrl);
+  try {
+    await use({ client, open: (url) => openSession(client, url) });
+  } finally {
+    await client.close();
+    await until('the slot is free', async () => (await chain.relay.status()).clients === 0);
+  }
+}
+
+/** Clicks as the person, over Chromium's own port. Playwright there would hold up whatever the click opens. */
+export async function clickAsPerson(chain, url, selector) {
+  const client = await connectBare(chain.chromium.ownUrl);
+  const session = await openSession(client, url);
+  await session.send('Runtime.evaluate', { expression: `document.querySelector('${selector}').click()`, userGesture: true });
+  await client.close();
 }
