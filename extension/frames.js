@@ -47,6 +47,8 @@ export function keepFramesComing(tabId, method, params, answer) {
     watch(tabId, answer, 0);
   } else if (method === 'Emulation.setDeviceMetricsOverride') {
     framesOf(tabId).resized = true;
+  } else if (method === 'Emulation.clearDeviceMetricsOverride') {
+    framesOf(tabId).resized = false;
   } else if (method === 'Emulation.setFocusEmulationEnabled') {
     framesOf(tabId).focused = params.enabled === true;
   } else if (MAY_WAIT.test(method)) {
@@ -75,7 +77,7 @@ async function giveSizeBack(tabId, frames) {
   const resized = await sizeOf(tabId);
   await chrome.debugger.sendCommand({ tabId }, 'Emulation.clearDeviceMetricsOverride');
   // Ends at the latest with the debugger.
-  while ((await sizeOf(tabId)) === resized) {
+  while (tabs.get(tabId) === frames && (await sizeOf(tabId)) === resized) {
     await pause(SETTLE_STEP_MS);
   }
 }

@@ -14,8 +14,8 @@ pub enum Error {
     RelayStart { port: u16, reason: String, log: PathBuf },
     #[error("what listens on port {0} does not answer as a Tabwire relay does")]
     NotARelay(u16),
-    #[error("the relay on port {0} does not know this home's token")]
-    Unauthorized(u16),
+    #[error("what answers on port {0} is not the relay of this home")]
+    ForeignRelay(u16),
     #[error("no browser is connected: the Tabwire extension is not there")]
     NoExtension,
     #[error("another client has the browser: {holder}; it did not leave within {} s", waited.as_secs_f32())]
@@ -50,7 +50,7 @@ impl Error {
             Self::NoNode(_) => "no-node",
             Self::Install(_) => "no-package",
             Self::RelayStart { .. } | Self::NotARelay(_) => "no-relay",
-            Self::Unauthorized(_) => "unauthorized",
+            Self::ForeignRelay(_) => "foreign-relay",
             Self::NoExtension => "no-extension",
             Self::SlotBusy { .. } => "busy",
             Self::Connect(_) => "connect",
@@ -72,7 +72,7 @@ impl Error {
             Self::Install(_) => "Ask the person to run `tabwire mcp --install`, then call again.".into(),
             Self::RelayStart { log, .. } => format!("Ask the person to run `tabwire serve`; its words are in {}.", log.display()),
             Self::NotARelay(_) => "Ask the person to end that program, or to give this server and the extension another --port.".into(),
-            Self::Unauthorized(_) => "It belongs to another home: this server needs the same TABWIRE_HOME as that relay, or another --port.".into(),
+            Self::ForeignRelay(_) => "It belongs to another home, or is none: this server needs the same TABWIRE_HOME as that relay, or another --port.".into(),
             Self::NoExtension => {
                 "Ask the person to open the browser that has the extension; it connects within 30 s. If none has it: `tabwire install-extension`, then chrome://extensions, Developer mode, Load unpacked, the folder it names. Or `tabwire up` for a browser of its own.".into()
             }

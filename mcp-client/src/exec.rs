@@ -122,20 +122,25 @@ fn write_images(to: &Images, images: &[Image]) -> Result<Vec<PathBuf>, std::io::
     let write = |(index, image): (usize, &Image)| {
         let bytes = base64::engine::general_purpose::STANDARD.decode(&image.data).map_err(std::io::Error::other)?;
         let extension = if image.mime_type == "image/png" { "png" } else { "jpeg" };
-        let file = match to {
-            Images::File(file) => file.clone(),
-            Images::Into(folder) => free_name(folder, index + 1, extension),
-        };
-        std::fs::write(&file, bytes)?;
-        Ok(file)
+        match to {
+            Images::File(file) => std::fs::write(file, bytes).map(|()| file.clone()),
+            Images::Into(folder) => write_new(folder, index + 1, extension, &bytes),
+        }
     };
     images.iter().enumerate().map(write).collect()
 }
 
-/// Pictures of earlier runs stay.
-fn free_name(folder: &Path, from: usize, extension: &str) -> PathBuf {
-    let name = |number: usize| folder.join(format!("tabwire-{number}.{extension}"));
-    (from..from + MOST_PICTURES).map(name).find(|file| !file.exists()).unwrap_or_else(|| name(from))
+/// Writes a picture under the first name that is free: those of earlier runs stay, and a link that somebody laid there is not followed.
+fn write_new(folder: &Path, from: usize, extension: &str, bytes: &[u8]) -> Result<PathBuf, std::io::Error> {
+    for number in from..from + MOST_PICTURES {
+        let name = folder.join(format!("tabwire-{number}.{extension}"));
+        match std::fs::OpenOptions::new().write(true).create_new(true).open(&name) {
+            Ok(mut file) => return std::io::Write::write_all(&mut file, bytes).map(|()| name),
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(std::io::Error::other(format!("{} is full of pictures of earlier runs", folder.display())))
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::process::Stdio;
 use std::time::{Duration, SystemTime};
 
+use rustix::process::{Pid, test_kill_process};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -42,7 +43,7 @@ struct Slot {
 
 /// Makes sure that a relay runs and a browser is connected to it.
 pub(crate) async fn ensure(settings: &Settings, progress: &Progress) -> Result<(), Error> {
-    let patience = match find(settings.port).await? {
+    let patience = match find(settings).await? {
         Some(Status { extension: true }) => return Ok(()),
         Some(_) => EXTENSION_WITHIN,
         None => {
@@ -53,7 +54,7 @@ pub(crate) async fn ensure(settings: &Settings, progress: &Progress) -> Result<(
     progress.notify("waiting for the browser's extension").await;
     let until = Instant::now() + patience;
     while Instant::now() < until {
-        if find(settings.port).await?.is_some_and(|status| status.extension) {
+        if find(settings).await?.is_some_and(|status| status.extension) {
             return Ok(());
         }
         sleep(LOOK_EVERY).await;
@@ -63,15 +64,18 @@ pub(crate) async fn ensure(settings: &Settings, progress: &Progress) -> Result<(
 
 /// Starts a relay if none runs, without waiting for a browser.
 pub(crate) async fn ensure_started(settings: &Settings, progress: &Progress) -> Result<(), Error> {
-    match find(settings.port).await? {
+    match find(settings).await? {
         Some(_) => Ok(()),
         None => start(settings, progress).await,
     }
 }
 
-async fn find(port: u16) -> Result<Option<Status>, Error> {
+async fn find(settings: &Settings) -> Result<Option<Status>, Error> {
+    let port = settings.port;
     match ask::<Status>(port, "/").await {
-        Ok(status) => Ok(Some(status)),
+        Ok(status) if is_of_this_home(settings) => Ok(Some(status)),
+        // It would be told the token next.
+        Ok(_) => Err(Error::ForeignRelay(port)),
         // One that has just gone resets; then nobody listens.
         Err(error) if matches!(error.kind(), ErrorKind::ConnectionRefused | ErrorKind::ConnectionReset) => Ok(None),
         Err(error) => {
@@ -79,6 +83,19 @@ async fn find(port: u16) -> Result<Option<Status>, Error> {
             Err(Error::NotARelay(port))
         }
     }
+}
+
+/// Anyone can answer as a relay does. The one that this home's relay says it is, in a file that nobody else can write, and that
+/// still lives, has the port.
+fn is_of_this_home(settings: &Settings) -> bool {
+    #[derive(Deserialize)]
+    struct State {
+        port: u16,
+        pid: i32,
+    }
+    let state = std::fs::read(settings.home.join("state.json")).ok().and_then(|text| serde_json::from_slice::<State>(&text).ok());
+    let lives = |pid: i32| Pid::from_raw(pid).is_some_and(|pid| test_kill_process(pid).is_ok());
+    state.is_some_and(|state| state.port == settings.port && lives(state.pid))
 }
 
 /// Starts a relay that outlives this process: a process group of its own, and its words in the home.
@@ -100,7 +117,7 @@ async fn start(settings: &Settings, progress: &Progress) -> Result<(), Error> {
     let until = Instant::now() + START_WITHIN;
     loop {
         // Another server may have been faster; its relay does as well.
-        if find(settings.port).await?.is_some() {
+        if find(settings).await?.is_some() {
             return Ok(());
         }
         if let Ok(Some(status)) = relay.try_wait() {

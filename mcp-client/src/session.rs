@@ -93,7 +93,7 @@ impl Session {
             let Some(Failure { kind, message, .. }) = reply.error else { return Ok(()) };
             match kind.as_str() {
                 "busy" => relay::wait_for_slot(&self.settings, since, progress).await?,
-                "unauthorized" => return Err(Error::Unauthorized(self.settings.port)),
+                "unauthorized" => return Err(Error::ForeignRelay(self.settings.port)),
                 "no-extension" => return Err(Error::NoExtension),
                 _ => return Err(Error::Connect(message)),
             }

@@ -74,8 +74,11 @@ impl Worker {
             .arg(heap)
             .arg(runner.main())
             .current_dir(&runner.folder)
-            // Its options would be the person's, for programs of theirs.
+            // They would be the person's, for programs of theirs; and with `DEBUG` Playwright tells the address with the token.
             .env_remove("NODE_OPTIONS")
+            .env_remove("NODE_DEBUG")
+            .env_remove("DEBUG")
+            .env_remove("DEBUG_FILE")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

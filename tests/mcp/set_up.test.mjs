@@ -84,10 +84,16 @@ test('where no relay runs one is started, which stays; without an extension it s
   }
 });
 
+/** Makes the shared relay the one of this home too; what is new there is the runner. */
+async function shareRelay(home) {
+  for (const file of ['auth-token', 'state.json']) {
+    await copyFile(path.join(shared.chain.relay.home.path, file), path.join(home.path, file));
+  }
+}
+
 test('at the first use the runner is installed, with progress; without Node or npm it says the one thing to do', async () => {
   const home = await temporaryFolder('mcp');
-  // The relay is the shared one, and knows this home by its token; what is new here is the runner.
-  await copyFile(path.join(shared.chain.relay.home.path, 'auth-token'), path.join(home.path, 'auth-token'));
+  await shareRelay(home);
   const programs = path.join(home.path, 'bin');
   await mkdir(programs);
   const start = (env) => startAgent({ home, port: shared.chain.relay.port, env, runner: false });
@@ -124,7 +130,7 @@ test('installs that run at once agree on one runner; one that is broken is told 
     assert.equal((await readdir(path.join(home.path, 'runner'))).length, 1);
     const folder = /Ready: (\S+)/.exec(stdout)[1];
     await rm(path.join(folder, 'node_modules/acorn'), { recursive: true });
-    await copyFile(path.join(shared.chain.relay.home.path, 'auth-token'), path.join(home.path, 'auth-token'));
+    await shareRelay(home);
     const broken = await startAgent({ home, port: shared.chain.relay.port, runner: false });
     const { text } = await broken.execute('1');
     assert.match(text, /could not be started: [\s\S]*Cannot find package 'acorn'/);
@@ -143,8 +149,24 @@ test('a port that something else has, and a relay of another home, are told apar
   assert.match((await stranger.execute('1')).text, /does not answer as a Tabwire relay does\nNext: .*another --port/);
   await stranger.stop();
   other.close();
+  const seen = [];
+  const squatter = http.createServer(({ url }, response) => {
+    seen.push(url);
+    response.end('{"status":"ok","extension":true}');
+  });
+  squatter.on('upgrade', ({ url }, socket) => {
+    seen.push(url);
+    socket.destroy();
+  });
+  squatter.listen(0, '127.0.0.1');
+  await once(squatter, 'listening');
+  const deceived = await startAgent({ home, port: squatter.address().port });
+  assert.match((await deceived.execute('1')).text, /is not the relay of this home/);
+  assert.deepEqual([...new Set(seen)], ['/'], 'and is told no token');
+  await deceived.stop();
+  squatter.close();
   const foreign = await startAgent({ home, port: shared.chain.relay.port });
-  assert.match((await foreign.execute('1')).text, /does not know this home's token\nNext: It belongs to another home/);
+  assert.match((await foreign.execute('1')).text, /is not the relay of this home\nNext: It belongs to another home, or is none/);
   await foreign.stop();
   await home.remove();
 });

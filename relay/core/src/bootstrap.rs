@@ -59,7 +59,8 @@ impl Core {
         let known = self.tabs.get_mut(tab)?;
         known.contexts.iter().find(|known| known.announced == context && known.world == World::Default)?;
         // Handles need differ within a tab only, so that all tabs keep the same texts.
-        let handle = format!("tabwire.helper.{}", known.bootstraps.len() + 1);
+        known.helpers_given += 1;
+        let handle = format!("tabwire.helper.{}", known.helpers_given);
         let result = serde_json::json!({ "result": { "type": "object", "className": HELPER, "description": HELPER, "objectId": handle } });
         let make = self.texts.share(params);
         known.bootstraps.push(Bootstrap { session, handle, real: None, make, run: None });

@@ -13,7 +13,7 @@ use crate::ids::{ChildId, SessionId, TabId, TargetId};
 use crate::mirror::Mirror;
 use crate::pending::{Continuation, Entry};
 use crate::sessions::Subject;
-use crate::targets::{Attachment, Child, HeldEvent, Tab};
+use crate::targets::{Attachment, Child, HeldEvent, Tab, WakeStage};
 use crate::translate::{self, text_field};
 use crate::wire::TabDetached;
 
@@ -36,6 +36,11 @@ impl Core {
     /// A live tab is dormant again; the next command wakes it to the state its sessions had.
     pub(crate) fn on_attachment_lost(&mut self, tab: TabId, reason: &str) {
         let error = CdpError::Detached(reason.to_owned());
+        let is_told_of = self.tabs.get(tab).is_some_and(|known| match &known.attachment {
+            Attachment::Live => true,
+            Attachment::Waking(wake) => matches!(wake.stage, WakeStage::MakingWorlds | WakeStage::MakingHelpers),
+            Attachment::Dormant => false,
+        });
         let of_tab = self.pending.take_where(|entry| {
             entry.tab == Some(tab)
                 && matches!(entry.continuation, Continuation::Reply { .. } | Continuation::Waking { .. })
@@ -45,10 +50,8 @@ impl Core {
         for entry in of_tab {
             self.on_call_failed(entry, &error);
         }
-        let Some(known) = self.tabs.get_mut(tab) else { return };
-        if !known.is_live() {
-            return;
-        }
+        // Of a tab that was only being attached to, clients know nothing that would be lost.
+        let Some(known) = self.tabs.get_mut(tab).filter(|_| is_told_of) else { return };
         let children: Vec<ChildId> = known.children.keys().cloned().collect();
         for child in children {
             self.on_child_detached(tab, &child);
@@ -71,6 +74,15 @@ impl Core {
 
     pub(crate) fn on_cdp_event(&mut self, tab: TabId, child: Option<&ChildId>, method: &str, params: &str) {
         let Some(known) = self.tabs.get_mut(tab) else { return };
+        // Events of a debugger that was just given up.
+        let is_over = match &known.attachment {
+            Attachment::Dormant => true,
+            Attachment::Waking(wake) => wake.stage == WakeStage::Attaching,
+            Attachment::Live => false,
+        };
+        if is_over {
+            return;
+        }
         if child.is_none() {
             match method {
                 "Page.javascriptDialogOpening" => known.dialog_is_open = true,
@@ -81,9 +93,7 @@ impl Core {
             }
         }
         match &mut known.attachment {
-            Attachment::Live => {}
-            // Events of a debugger that was just given up.
-            Attachment::Dormant => return,
+            Attachment::Live | Attachment::Dormant => {}
             // A dialog stops the page, and waking with it, until a client answers.
             Attachment::Waking(_)
                 if child.is_none() && matches!(method, "Page.javascriptDialogOpening" | "Page.javascriptDialogClosed") =>

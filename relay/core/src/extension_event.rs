@@ -9,7 +9,7 @@ use crate::ids::{CallId, ChildId, TabId};
 use crate::pending::{Continuation, Entry, Note};
 use crate::targets::Tab;
 use crate::wire::{self, Call, CdpEvent, Hello, Incoming, TabRemoved, TabReport};
-use crate::{Core, Extension};
+use crate::{Core, Extension, OnDisconnect};
 
 impl Core {
     // ---- the link ----
@@ -134,7 +134,11 @@ impl Core {
                     let result = serde_json::json!({ "targetId": target }).to_string();
                     self.send_reply(client, session, request, &result);
                     // The client may have gone meanwhile, or attaches to no tab by itself.
-                    self.detach_if_unused(tab);
+                    if self.clients.get(client).is_none() && self.config.on_disconnect == OnDisconnect::CloseCreated {
+                        self.call(&Call::CloseTab { tab }, Continuation::Nothing);
+                    } else {
+                        self.detach_if_unused(tab);
+                    }
                 }
                 Err(error) => self.send_error(client, session, request, &CdpError::Refused(format!("Target.createTarget: {error}"))),
             },

@@ -221,14 +221,13 @@ impl Core {
         }
     }
 
-    /// A session that asks for the targets below its own learns of those that are there already. Says whether it asks for no
-    /// more while others do, which Chrome must not hear.
+    /// A session that asks for the targets below its own learns of those that are there already. Says whether others ask for
+    /// them too: then Chrome has heard it, and must not hear that one of them asks for fewer, or no more.
     fn shares_children(&mut self, session: SessionId, tab: TabId, above: Option<&ChildId>) -> bool {
         let Some(view) = self.sessions.get(session) else { return false };
-        let Some(filter) = view.auto_attach.clone() else {
-            return self.sessions.viewing(&view.subject).any(|(_, other)| other.auto_attach.is_some());
-        };
-        let Some(known) = self.tabs.get(tab) else { return false };
+        let is_shared = self.sessions.viewing(&view.subject).any(|(id, other)| id != session && other.auto_attach.is_some());
+        let Some(filter) = view.auto_attach.clone() else { return is_shared };
+        let Some(known) = self.tabs.get(tab) else { return is_shared };
         let is_wanted = |child: &Child| child.below.as_ref() == above && filter.wants(&child.kind);
         let below: Vec<ChildId> = known.children.iter().filter(|(_, child)| is_wanted(child)).map(|(id, _)| id.clone()).collect();
         for child in below {
@@ -239,7 +238,7 @@ impl Core {
             let opened = self.open_session(session, subject);
             self.announce_attached(opened, false);
         }
-        false
+        is_shared
     }
 
     /// Tells a client what Chrome answered to its command, in the ids that the client knows. The session may have ended.
@@ -260,9 +259,13 @@ impl Core {
             }
         }
         if let Note::Script { params } = note {
-            let identifier = translate::text_field(&result, "identifier");
-            if let (Some(identifier), Some(view)) = (identifier, self.sessions.get_mut(session)) {
-                let script = journal::Script { announced: identifier.clone(), real: Some(identifier) };
+            let real = translate::text_field(&result, "identifier");
+            if let (Some(real), Some(view)) = (real, self.sessions.get_mut(session)) {
+                // Chrome counts anew whenever the debugger is attached anew, and the page's session outlives that.
+                let is_page = matches!(view.subject, Subject::Page(_));
+                let announced = if is_page { format!("tabwire.{}", self.ids.call().0) } else { real.clone() };
+                result = Cow::Owned(serde_json::json!({ "identifier": announced }).to_string());
+                let script = journal::Script { announced, real: Some(real) };
                 view.journal.record("Page.addScriptToEvaluateOnNewDocument", self.texts.share(&params), Some(script));
             }
         }

@@ -38,8 +38,10 @@ const TOLD: &[Told] = &[
     },
 ];
 
-/// A page that makes scripts without end must not fill the relay: then the oldest are forgotten.
-const MOST: usize = 10_000;
+/// A page that makes scripts without end must not fill the relay: of each kind the oldest are forgotten, and what is very long
+/// (a script with its whole source map) is not kept at all.
+const MOST: usize = 5_000;
+const LONGEST: usize = 8 << 10;
 
 /// An entry enters with its event, and leaves when it is taken back, with its document, or when the domain is switched off.
 #[derive(Debug, Default)]
@@ -57,6 +59,11 @@ impl Mirror {
         if event == "Runtime.executionContextsCleared" {
             self.forget("Runtime");
             self.forget("Debugger");
+            return;
+        }
+        if event == "Page.frameDetached" {
+            let frame = translate::field(params, "frameId").unwrap_or_default();
+            self.0.retain(|entry| entry.event != LIFECYCLE || entry.id != frame);
             return;
         }
         if event == LIFECYCLE {
@@ -85,8 +92,15 @@ impl Mirror {
     }
 
     fn push(&mut self, entry: Entry) {
-        if self.0.len() >= MOST {
-            self.0.remove(0);
+        if entry.params.len() > LONGEST {
+            return;
+        }
+        let mut alike = self.0.iter().enumerate().filter(|(_, kept)| kept.event == entry.event).map(|(index, _)| index);
+        let oldest = alike.next();
+        if alike.count() + 1 >= MOST
+            && let Some(oldest) = oldest
+        {
+            self.0.remove(oldest);
         }
         self.0.push(entry);
     }

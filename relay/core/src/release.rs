@@ -81,9 +81,14 @@ impl Core {
                 undo.push((format!("{name}.disable"), "{}".to_owned()));
             }
         }
-        if ended.auto_attach.is_some() && !self.sessions.viewing(&ended.subject).any(|(_, view)| view.auto_attach.is_some()) {
+        if ended.auto_attach.is_some() {
             let nobody = r#"{"autoAttach":false,"waitForDebuggerOnStart":false,"flatten":true}"#;
-            undo.push(("Target.setAutoAttach".to_owned(), nobody.to_owned()));
+            let asked = |view: &Session| {
+                view.journal.entries().iter().rfind(|entry| entry.method == "Target.setAutoAttach").map(|entry| entry.params.to_string())
+            };
+            let others =
+                self.sessions.viewing(&ended.subject).filter(|(_, view)| view.auto_attach.is_some()).find_map(|(_, view)| asked(view));
+            undo.push(("Target.setAutoAttach".to_owned(), others.unwrap_or_else(|| nobody.to_owned())));
         }
         for entry in ended.journal.entries().iter().filter(|entry| self.reached_chrome(ended, entry)) {
             let name = translate::field(&entry.params, "name").unwrap_or("null");

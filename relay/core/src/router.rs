@@ -68,9 +68,10 @@ impl Core {
             ("Target", _) => self.intercept_target(client, session, subject, request),
             ("Browser", _) | (_, Subject::Browser) => self.intercept_browser(client, session, &request),
             (_, Subject::Tab(_)) => Self::intercept_tab_target(&request),
-            ("Fetch", Subject::Page(tab) | Subject::Child(tab, _)) if self.tabs.get(*tab).is_some_and(Tab::is_live) => {
+            ("Fetch", Subject::Page(tab)) if self.tabs.get(*tab).is_some_and(Tab::is_live) => {
                 self.intercept_fetch(session, subject, &request)
             }
+            ("Fetch", Subject::Child(..)) => self.intercept_fetch(session, subject, &request),
             (_, Subject::Page(tab)) => self.to_page(session, *tab, request),
             (_, Subject::Child(tab, child)) => Ok(self.to_child(session, *tab, child, &request)),
         }

@@ -51,14 +51,12 @@ impl Core {
         self.resume_deferred();
     }
 
-    /// The debugger outlived the extension's worker or the relay. What happened meanwhile is not known, so a tab that is in
-    /// use is woken anew; off the others it is taken.
+    /// The debugger outlived the extension's worker or the relay. What it still holds for clients is not known any more, so it is
+    /// taken off; a tab that is in use is woken anew.
     fn adopt_attachment(&mut self, tab: TabId) {
-        let is_used = self.sessions.viewing(&Subject::Page(tab)).next().is_some();
-        if is_used {
+        self.call(&Call::DetachTab { tab }, Continuation::Nothing);
+        if self.sessions.viewing(&Subject::Page(tab)).next().is_some() {
             self.wake(tab);
-        } else {
-            self.call(&Call::DetachTab { tab }, Continuation::Nothing);
         }
     }
 

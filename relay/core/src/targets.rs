@@ -33,6 +33,7 @@ pub struct Tab {
     pub contexts: Contexts,
     /// What clients were told is done in this document, and is to be done when the tab wakes.
     pub bootstraps: Vec<Bootstrap>,
+    pub helpers_given: usize,
     pub mirror: Mirror,
     /// Imagined while dormant: which document this is, and which lifecycle events clients were told of it.
     pub loader: TargetId,
@@ -72,9 +73,10 @@ pub struct Wake {
 }
 
 /// What is under way while a tab wakes, in this order.
-#[derive(Debug, Default, Clone, Copy)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub enum WakeStage {
     #[default]
+    Attaching,
     Replaying,
     MakingWorlds,
     MakingHelpers,
@@ -137,6 +139,7 @@ impl Tab {
             attachment: Attachment::Dormant,
             contexts: Contexts::default(),
             bootstraps: Vec::new(),
+            helpers_given: 0,
             mirror: Mirror::default(),
             loader,
             lifecycle: BTreeSet::new(),

@@ -18,6 +18,10 @@ impl Texts {
         if let Some(kept) = self.0.get(text) {
             return kept.clone();
         }
+        if self.0.len() == self.0.capacity() {
+            // Before it grows, what nobody keeps any more makes room.
+            self.forget_unused();
+        }
         let kept: Arc<str> = text.into();
         self.0.insert(kept.clone());
         kept

@@ -42,7 +42,7 @@ const RESULTS: &[Place] = &[
 
 const EXCEPTION: &[&str] = &["exceptionDetails", "executionContextId"];
 
-/// The events that make and end contexts are not here: `extension_event` keeps the book of contexts by them.
+/// The events that make and end contexts are not here: `debugger_event` keeps the book of contexts by them.
 const EVENTS: &[Place] = &[
     ("Debugger.scriptFailedToParse", &["executionContextId"]),
     ("Debugger.scriptParsed", &["executionContextId"]),

@@ -37,6 +37,7 @@ impl Core {
     pub(crate) fn on_attached(&mut self, tab: TabId) {
         let steps = self.replay_steps(tab);
         let Some(Attachment::Waking(wake)) = self.tabs.get_mut(tab).map(|tab| &mut tab.attachment) else { return };
+        wake.stage = WakeStage::Replaying;
         wake.outstanding = steps.len();
         for (method, params, step) in steps {
             let Some(known) = self.tabs.get(tab) else { return };
@@ -116,6 +117,7 @@ impl Core {
     fn on_wake_stage_done(&mut self, tab: TabId) {
         let Some(Attachment::Waking(wake)) = self.tabs.get(tab).map(|tab| &tab.attachment) else { return };
         match wake.stage {
+            WakeStage::Attaching => {}
             WakeStage::Replaying => self.make_worlds(tab),
             WakeStage::MakingWorlds => self.pair_contexts(tab),
             WakeStage::MakingHelpers => self.finish_waking(tab),
@@ -202,7 +204,10 @@ impl Core {
         let Attachment::Waking(wake) = &mut known.attachment else { return };
         for event in std::mem::take(&mut wake.held) {
             if event.child.is_none() && self.is_told(tab, &event) {
-                self.tabs.get_mut(tab).into_iter().for_each(|known| known.mirror.note(&event.method, &event.params));
+                if let Some(known) = self.tabs.get_mut(tab) {
+                    let params = known.frame_to_announced(Cow::Borrowed(&event.params));
+                    known.mirror.note(&event.method, &params);
+                }
                 continue;
             }
             self.handle_cdp_event(tab, event.child.as_ref(), &event.method, &event.params);

@@ -21,6 +21,8 @@ impl Core {
         let known = self.tabs.get(tab).ok_or(CdpError::TabClosed)?;
         match known.attachment {
             Attachment::Live => self.to_live_page(session, tab, &request),
+            // Playwright says it again when a frame goes, to learn by the answer whether the frame comes back.
+            Attachment::Waking(_) if request.method == "Page.enable" && self.has_on(session, "Page") => Ok(Handled::empty()),
             Attachment::Waking(_) => self.through_tab(session, tab, request),
             Attachment::Dormant => {
                 if request.method == "Page.removeScriptToEvaluateOnNewDocument" {
@@ -35,6 +37,10 @@ impl Core {
                 }
             }
         }
+    }
+
+    fn has_on(&self, session: SessionId, domain: &str) -> bool {
+        self.sessions.get(session).is_some_and(|view| view.enabled.contains(domain))
     }
 
     /// A command on its way to this tab, of any session: at once where it is live, else when it is awake.

@@ -82,6 +82,7 @@ fn sessions_outlive_a_restart_of_the_extension() {
     assert!(heard.iter().any(|m| m["method"] == "Target.attachedToTarget" && m["params"]["targetInfo"]["targetId"] == "T3"));
     // What the tab did meanwhile is not known, so it is woken anew though nobody has asked yet.
     script.request(client, Some(&sessions[0]), "Runtime.evaluate", json!({}));
+    script.next_call("detachTab");
     script.finish_waking(&main_frame(1));
     script.next_command("Runtime.evaluate");
 }
