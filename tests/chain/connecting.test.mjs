@@ -9,7 +9,13 @@ import puppeteer from 'puppeteer-core';
 import { inExtension, useChain } from '../harness/chain.mjs';
 import { endProcess, startRelay, until } from '../harness/processes.mjs';
 
-const shared = useChain({ pages: { '/': '<title>Home</title><h1>Hello</h1><iframe srcdoc="<p>inner</p>"></iframe>' } });
+const shared = useChain({
+  pages: {
+    '/': '<title>Home</title><h1>Hello</h1><iframe srcdoc="<p>inner</p>"></iframe>',
+    '/top': '<title>Top</title><script>document.write(`<iframe src="http://localhost:${location.port}/inner"></iframe>`)</script>',
+    '/inner': '<title>Inner</title><p>inner</p>',
+  },
+});
 
 const token = () => new URL(shared.chain.cdpUrl).searchParams.get('token');
 const http = () => `http://127.0.0.1:${shared.chain.relay.port}/`;
@@ -74,6 +80,28 @@ async function endServiceWorker(url) {
   await root.send('Target.closeTarget', { targetId: url.split('/').pop() });
   await browser.close();
 }
+
+test('a link that is lost for a moment costs a page neither its frames nor its scripts', () =>
+  shared.withPlaywright(async ({ context }) => {
+    const page = await context.newPage();
+    await page.goto(shared.site.url('/top'));
+    await page.addInitScript(() => (window.runs = (window.runs ?? 0) + 1));
+    assert.equal(await page.frames()[1].evaluate(() => document.title), 'Inner');
+    await inExtension(shared.chain, () => {
+      const { send } = WebSocket.prototype;
+      WebSocket.prototype.send = function lose() {
+        WebSocket.prototype.send = send;
+        this.close();
+      };
+    });
+    await until('the link is lost', async () => !(await shared.chain.relay.status()).extension);
+    await until('the link is back', async () => (await shared.chain.relay.status()).extension);
+    assert.equal(await page.title(), 'Top');
+    await until('the frame is there', () => page.frames().length === 2);
+    assert.equal(await page.frames()[1].evaluate(() => document.title), 'Inner');
+    await page.reload();
+    assert.equal(await page.evaluate(() => window.runs), 1);
+  }));
 
 test('the extension finds a relay that was started again, and a client connects as before', async () => {
   const { relay } = shared.chain;

@@ -524,3 +524,43 @@ fn a_prerendered_page_in_the_place_of_the_first_keeps_the_frame_id_that_clients_
     assert_eq!(reply["result"]["frameId"], "T1");
     assert!(heard.iter().any(|m| m["method"] == "Page.frameNavigated" && m["params"]["frame"]["id"] == "T1"));
 }
+
+#[test]
+fn a_debugger_that_is_lost_while_worlds_are_made_leaves_no_frame_behind() {
+    let mut script = Script::with_tabs(1);
+    let (client, session, _) = initialized(&mut script);
+    let mut tree = main_frame(1);
+    tree["childFrames"] = json!([{ "frame": { "id": "child", "parentId": "T1", "url": "https://site/child" } }]);
+    script.request(client, Some(&session), "Runtime.evaluate", json!({}));
+    let attach = script.next_call("attachTab");
+    script.reply(&attach, json!({}));
+    for call in script.calls() {
+        let result = if call["params"]["method"] == "Page.getFrameTree" { json!({ "frameTree": tree }) } else { json!({}) };
+        script.reply(&call, result);
+    }
+    script.extension_event("tabDetached", json!({ "tabId": 1, "reason": "target_closed" }));
+    let told: Vec<_> = script.heard(client).iter().filter_map(|m| m["method"].as_str().map(str::to_owned)).collect();
+    let of = |method: &str| told.iter().filter(|told| *told == method).count();
+    assert_eq!((of("Page.frameAttached"), of("Page.frameDetached")), (1, 1), "{told:?}");
+}
+
+#[test]
+fn a_script_added_to_a_live_page_keeps_its_name_when_chrome_counts_anew() {
+    let mut script = Script::with_tabs(1);
+    let (client, session, _) = initialized(&mut script);
+    script.make_live(client, &session, 1);
+    let add = |script: &mut Script, source: &str, real: &str| {
+        let id = script.request(client, Some(&session), "Page.addScriptToEvaluateOnNewDocument", json!({ "source": source }));
+        let call = script.next_command("Page.addScriptToEvaluateOnNewDocument");
+        script.reply(&call, json!({ "identifier": real }));
+        let heard = script.heard(client);
+        heard.iter().find(|m| m["id"] == id).unwrap()["result"]["identifier"].as_str().unwrap().to_owned()
+    };
+    let first = add(&mut script, "first()", "2");
+    script.extension_event("tabDetached", json!({ "tabId": 1, "reason": "target_closed" }));
+    script.make_live(client, &session, 1);
+    let second = add(&mut script, "second()", "2");
+    assert_ne!(first, second);
+    script.request(client, Some(&session), "Page.removeScriptToEvaluateOnNewDocument", json!({ "identifier": second }));
+    assert_eq!(script.next_command("Page.removeScriptToEvaluateOnNewDocument")["params"]["params"]["identifier"], "2");
+}

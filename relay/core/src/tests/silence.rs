@@ -122,3 +122,19 @@ fn where_playwrights_helper_could_not_be_made_the_context_begins_anew() {
     assert_eq!(heard[1]["method"], "Runtime.executionContextDestroyed");
     assert_eq!(heard[2], created);
 }
+
+#[test]
+fn late_words_of_a_debugger_that_was_given_up_change_nothing() {
+    let (mut script, client, session) = asked();
+    script.extension_event("tabDetached", json!({ "tabId": 1, "reason": "target_closed" }));
+    script.cdp_event(1, "Inspector.targetCrashed", json!({}));
+    script.cdp_event(1, "Page.javascriptDialogOpening", json!({ "type": "alert" }));
+    script.heard(client);
+    script.request(client, Some(&session), "Runtime.evaluate", json!({}));
+    script.cdp_event(1, "Inspector.targetCrashed", json!({}));
+    script.finish_waking(&main_frame(1));
+    script.next_command("Runtime.evaluate");
+    pass(&mut script, 40);
+    let heard = script.heard(client);
+    assert!(heard.iter().any(|m| m["error"]["message"].as_str().is_some_and(|text| text.contains("did not answer"))), "{heard:?}");
+}

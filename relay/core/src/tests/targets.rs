@@ -142,3 +142,17 @@ fn cookies_are_asked_for_through_a_live_tab() {
     let heard = script.heard(client);
     assert_eq!((heard[0]["id"].as_i64(), heard[0].get("sessionId")), (Some(id), None));
 }
+
+#[test]
+fn a_tab_in_the_making_is_closed_too_when_its_client_wants_none_left() {
+    let mut script = Script::with_tabs(1);
+    script.core.config.on_disconnect = crate::OnDisconnect::CloseCreated;
+    let client = script.client();
+    script.request(client, None, "Target.createTarget", json!({ "url": "about:blank" }));
+    let create = script.next_call("createTab");
+    script.input(crate::Input::ClientClosed(client));
+    let mut made = tab(9);
+    made["attached"] = true.into();
+    script.reply(&create, made);
+    assert_eq!(script.next_call("closeTab")["params"]["tabId"], 9);
+}
