@@ -16,6 +16,8 @@ const SETTLE_STEP_MS = 20;
 /** The smallest frames there are, and only the first of a million is sent: nobody sees them. */
 const OWN_SCREENCAST = { format: 'jpeg', quality: 1, maxWidth: 16, maxHeight: 16, everyNthFrame: 1_000_000 };
 
+const SETS_SIZE = /^(Emulation|Page)\.setDeviceMetricsOverride$/;
+
 /** Commands whose answer may wait for a frame: scripts can ask for one, and input is handled with one. */
 const MAY_WAIT = /^(Input\.|Runtime\.(awaitPromise|callFunctionOn|evaluate)$)/;
 
@@ -45,7 +47,7 @@ export function keepFramesComing(tabId, method, params, answer) {
     onStopped(tabId, framesOf(tabId));
   } else if (method === 'Page.captureScreenshot') {
     watch(tabId, answer, 0);
-  } else if (method === 'Emulation.setDeviceMetricsOverride') {
+  } else if (SETS_SIZE.test(method)) {
     framesOf(tabId).resized = true;
   } else if (method === 'Emulation.clearDeviceMetricsOverride') {
     framesOf(tabId).resized = false;

@@ -14,6 +14,9 @@ use crate::socket;
 use crate::upgrade::Upgrade;
 use crate::websocket::{Reader, Writer};
 
+/// The most that an extension may say before the relay knows what it is.
+const HELLO_SIZE: usize = 64 << 10;
+
 /// The guard has checked host and origin before this is reached.
 pub async fn upgrade(State(app): State<Arc<App>>, headers: HeaderMap, upgrade: Upgrade) -> Response {
     let origin = headers.get(header::ORIGIN).and_then(|origin| origin.to_str().ok()).unwrap_or_default();
@@ -29,7 +32,7 @@ pub async fn upgrade(State(app): State<Arc<App>>, headers: HeaderMap, upgrade: U
         }
     };
     let (hub, limit) = (app.hub.clone(), app.config.outbox_limit);
-    upgrade.run(app.config.max_message, move |reader, writer| run((reader, writer), seat, hub, limit))
+    upgrade.run(app.config.max_message, move |reader, writer| run((reader.first_at_most(HELLO_SIZE), writer), seat, hub, limit))
 }
 
 async fn run(socket: (Reader, Writer), seat: ExtensionSeat, hub: HubSender, limit: usize) {

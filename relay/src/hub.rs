@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use tabwire_core::ids::ClientId;
-use tabwire_core::{CloseReason, Core, Input, Output, PageSummary, wire};
+use tabwire_core::{CloseReason, Core, Input, Now, Output, PageSummary, wire};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
@@ -64,11 +64,12 @@ impl Hub {
         /// What the timer is set to when nothing is due.
         const FAR: Duration = Duration::from_secs(86_400);
         let mut timer = pin!(tokio::time::sleep(FAR));
-        let mut set_to = None;
+        // `None` when it has gone off, and has to be set even where nothing is due: it would go off for ever.
+        let mut set_to: Option<Option<Now>> = None;
         loop {
             let due = self.core.poll_timeout();
-            if due != set_to {
-                set_to = due;
+            if set_to != Some(due) {
+                set_to = Some(due);
                 timer.as_mut().reset((self.started + due.unwrap_or_else(|| self.started.elapsed() + FAR)).into());
             }
             tokio::select! {
@@ -110,6 +111,7 @@ impl Hub {
             }
             ToHub::ClientClosed(client) => {
                 self.clients.remove(&client);
+                self.memory.on_link_closed();
                 self.feed(Input::ClientClosed(client));
             }
             ToHub::ExtensionOpened(link, outbox) => {
@@ -122,6 +124,7 @@ impl Hub {
             }
             ToHub::ExtensionClosed(link) if self.is_extension(link) => {
                 self.extension = None;
+                self.memory.on_link_closed();
                 self.feed(Input::ExtensionClosed);
             }
             ToHub::ExtensionText(..) | ToHub::ExtensionClosed(_) => {}

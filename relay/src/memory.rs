@@ -11,7 +11,7 @@ const LARGE: usize = 256 << 10;
 /// Longer than the allocator keeps what was freed.
 const AFTER: Duration = Duration::from_millis(1_500);
 
-/// Is told of large messages.
+/// Is told of large messages, and of links that are closed.
 #[derive(Clone)]
 pub struct Memory(watch::Sender<()>);
 
@@ -29,6 +29,11 @@ impl Memory {
             }
         });
         Self(sender)
+    }
+
+    /// What was half read, or waited to be written, went with it.
+    pub fn on_link_closed(&self) {
+        self.0.send_replace(());
     }
 
     pub fn on_message(&self, size: usize) {

@@ -60,7 +60,15 @@ pub enum Fault {
 
 pub fn split(stream: TcpStream, read_already: &[u8], max_message: usize) -> (Reader, Writer) {
     let (read, write) = stream.into_split();
-    let reader = Reader { stream: read, ahead: read_already.to_vec(), taken: 0, max_message, message: Vec::new(), kind: None };
+    let reader = Reader {
+        stream: read,
+        ahead: read_already.to_vec(),
+        taken: 0,
+        max_message,
+        max_later: max_message,
+        message: Vec::new(),
+        kind: None,
+    };
     (reader, Writer { stream: write, gathered: Vec::new(), large: Vec::new(), written: 0 })
 }
 
@@ -72,6 +80,8 @@ pub struct Reader {
     ahead: Vec<u8>,
     taken: usize,
     max_message: usize,
+    /// What `max_message` becomes with the first message, where the other end is not trusted before it has spoken.
+    max_later: usize,
     /// The fragments of the present message so far.
     message: Vec<u8>,
     /// Its kind; `None` between messages.
@@ -89,6 +99,12 @@ struct Header {
 }
 
 impl Reader {
+    /// Takes only a small first message: who is at the other end is not known before it.
+    pub fn first_at_most(mut self, size: usize) -> Self {
+        self.max_message = size.min(self.max_later);
+        self
+    }
+
     pub async fn next(&mut self) -> Result<Message, Fault> {
         loop {
             let header = loop {
@@ -103,6 +119,9 @@ impl Reader {
                 Opcode::Close | Opcode::Ping | Opcode::Pong => Some(self.control(&header).await?),
             };
             if let Some(message) = message {
+                if matches!(message, Message::Text(_)) {
+                    self.max_message = self.max_later;
+                }
                 return Ok(message);
             }
         }

@@ -3,14 +3,16 @@
 //! The browser must attach, create and close within `tab_call_within`. A client's command may take as long as the page does: a
 //! promise that it waits for, a slow load. So when `command_within` is almost over, the page is asked something small. If it
 //! answers, the command is only slow, and gets the same time again; if it does not, the page is stopped or hung, and the command
-//! fails. While a dialog is open the page waits for a client, not a client for the page.
+//! fails. While a dialog is open the page waits for a client, not a client for the page; and while a page is navigated, both
+//! wait for a server.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::Core;
 use crate::error::CdpError;
 use crate::ids::{CallId, ChildId, TabId};
-use crate::pending::{Continuation, Entry};
+use crate::pending::{Continuation, Entry, REVIVING};
 use crate::wire::Call;
 
 /// How long before the end of a command's time the page is asked whether it is there.
@@ -28,19 +30,25 @@ impl Core {
     }
 
     pub(crate) fn on_overdue_calls(&mut self) {
-        for (call, entry) in self.pending.take_overdue(self.now) {
+        let overdue = self.pending.take_overdue(self.now);
+        // Until a slow server answers, Chrome holds back what is asked of the page that is to be left.
+        let navigates = |entry: &&Entry| REVIVING.contains(&entry.method.as_str());
+        let navigating: BTreeSet<Option<TabId>> =
+            self.pending.iter().chain(overdue.iter().map(|(_, entry)| entry)).filter(navigates).map(|entry| entry.tab).collect();
+        for (call, entry) in overdue {
             if matches!(entry.continuation, Continuation::Reply { .. }) && entry.is_command {
-                self.on_overdue_command(call, entry);
+                let is_navigating = navigating.contains(&entry.tab);
+                self.on_overdue_command(call, entry, is_navigating);
             } else {
                 self.on_overdue_call(call, entry);
             }
         }
     }
 
-    fn on_overdue_command(&mut self, call: CallId, entry: Entry) {
+    fn on_overdue_command(&mut self, call: CallId, entry: Entry, is_navigating: bool) {
         let Some(tab) = entry.tab else { return };
         let is_stopped_by_dialog = self.tabs.get(tab).is_some_and(|known| known.dialog_is_open);
-        if is_stopped_by_dialog {
+        if is_stopped_by_dialog || is_navigating {
             let deadline = Some(self.command_deadline());
             self.pending.insert(call, Entry { deadline, is_probed: false, ..entry });
         } else if entry.is_probed {

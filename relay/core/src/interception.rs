@@ -147,6 +147,15 @@ struct Paused {
     holders: Vec<SessionId>,
     /// The session whose answer is on its way to Chrome.
     answering: Option<SessionId>,
+    body: Body,
+}
+
+/// What was done with the body of a response that is paused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Body {
+    Untouched,
+    Read,
+    Taken,
 }
 
 /// The paused requests of one tab and the targets below it. Enters: with `Fetch.requestPaused` or `Fetch.authRequired`.
@@ -162,7 +171,14 @@ pub struct PausedRequests {
 impl PausedRequests {
     pub fn enter(&mut self, child: Option<&ChildId>, pause: &Pause, holders: Vec<SessionId>) {
         self.last_number += 1;
-        let entry = Paused { number: self.last_number, stage: pause.stage, network: pause.network.clone(), holders, answering: None };
+        let entry = Paused {
+            number: self.last_number,
+            stage: pause.stage,
+            network: pause.network.clone(),
+            holders,
+            answering: None,
+            body: Body::Untouched,
+        };
         self.map.insert((child.cloned(), pause.request.clone()), entry);
     }
 
@@ -180,6 +196,17 @@ impl PausedRequests {
         }
         paused.answering = Some(session);
         Answer::Decides(paused.number)
+    }
+
+    /// Whether a session may have the body of a paused response: one that was told of it, and not after it was taken as a stream.
+    /// To take it after it was read crashes the browser.
+    pub fn may_read_body(&mut self, child: Option<&ChildId>, request: &str, session: SessionId, takes: bool) -> bool {
+        let Some(paused) = self.map.get_mut(&(child.cloned(), request.to_owned())) else { return false };
+        let may = paused.holders.contains(&session) && (paused.body == Body::Untouched || paused.body == Body::Read && !takes);
+        if may {
+            paused.body = if takes { Body::Taken } else { Body::Read };
+        }
+        may
     }
 
     /// Chrome took the answer.

@@ -153,8 +153,12 @@ impl Core {
         // Also by the target above it: Puppeteer attaches to that first, and to the page a moment later.
         let is_seen = self.sessions.at(Some(tab)).next().is_some();
         let is_used = is_seen || self.pending.asks(tab);
+        let clients = &self.clients;
         let Some(known) = self.tabs.get_mut(tab) else { return };
-        if is_used || !known.is_live() {
+        // One that is closed next keeps it till then: without it the page could ask the person whether they mean it.
+        let is_closed_next =
+            self.config.on_disconnect == OnDisconnect::CloseCreated && known.created_by.is_some_and(|client| clients.get(client).is_none());
+        if is_used || is_closed_next || !known.is_live() {
             return;
         }
         known.fall_dormant();

@@ -49,6 +49,15 @@ impl Core {
             | "Fetch.continueWithAuth"
             | "Fetch.failRequest"
             | "Fetch.fulfillRequest" => self.answer_paused(session, tab, child, request),
+            "Fetch.getResponseBody" | "Fetch.takeResponseBodyAsStream" => {
+                let id = text_field(&request.params, "requestId").unwrap_or_default();
+                let takes = request.method == "Fetch.takeResponseBodyAsStream";
+                let known = self.tabs.get_mut(tab).ok_or(CdpError::TabClosed)?;
+                if !known.paused.may_read_body(child, &id, session, takes) {
+                    return Err(invalid_id());
+                }
+                Ok(self.forward(session, tab, child, request))
+            }
             _ => Ok(self.forward(session, tab, child, request)),
         }
     }
@@ -92,7 +101,7 @@ impl Core {
                 Ok(Handled::Later)
             }
             Answer::GivenUp => Ok(Handled::empty()),
-            Answer::TooLate => Err(CdpError::Chrome { code: -32602, message: "Invalid InterceptionId.".to_owned(), data: None }),
+            Answer::TooLate => Err(invalid_id()),
         }
     }
 
@@ -182,6 +191,11 @@ impl Core {
         };
         self.call(&Call::CdpCommand { tab, method, params: &params.to_string(), child }, Continuation::Nothing);
     }
+}
+
+/// What Chrome says of a request that is not paused, or not for the one who asks.
+fn invalid_id() -> CdpError {
+    CdpError::Chrome { code: -32602, message: "Invalid InterceptionId.".to_owned(), data: None }
 }
 
 /// Whether an answer lets the request go on as if nobody had stopped it.

@@ -219,3 +219,16 @@ fn a_tab_that_lost_its_debugger_holds_nothing() {
     assert!(replayed.contains(&"Fetch.enable".to_owned()));
     assert_eq!(script.heard(first).last().unwrap()["error"]["code"], -32602);
 }
+
+#[test]
+fn the_body_of_a_paused_response_is_for_who_was_told_of_it_and_is_not_taken_after_it_was_read() {
+    let (mut script, [(first, mine), (second, theirs)]) = two_intercept();
+    pause(&mut script, "1", "https://site/b");
+    let body = json!({ "requestId": "1" });
+    let (code, _) = script.error_of(first, Some(&mine), "Fetch.getResponseBody", body.clone());
+    assert_eq!(code, -32602, "it was not told");
+    script.request(second, Some(&theirs), "Fetch.getResponseBody", body.clone());
+    script.next_command("Fetch.getResponseBody");
+    let (code, _) = script.error_of(second, Some(&theirs), "Fetch.takeResponseBodyAsStream", body);
+    assert_eq!(code, -32602, "Chrome would crash");
+}

@@ -138,3 +138,12 @@ fn late_words_of_a_debugger_that_was_given_up_change_nothing() {
     let heard = script.heard(client);
     assert!(heard.iter().any(|m| m["error"]["message"].as_str().is_some_and(|text| text.contains("did not answer"))), "{heard:?}");
 }
+
+#[test]
+fn a_slow_server_is_waited_for() {
+    let (mut script, client, session) = asked();
+    script.request(client, Some(&session), "Page.navigate", json!({ "url": "https://slow/" }));
+    script.next_command("Page.navigate");
+    let calls = pass(&mut script, 100);
+    assert!(calls.is_empty() && script.heard(client).is_empty(), "{calls:?}");
+}
