@@ -27,7 +27,7 @@ const MAY_WAIT = /^(Input\.|Runtime\.(awaitPromise|callFunctionOn|evaluate)$)/;
  * @property {number} late How many commands are not answered yet though they should be.
  * @property {ReturnType<typeof setTimeout>} [linger] Ends our screencast.
  * @property {boolean} focused The page was told that it has the focus.
- * @property {boolean} resized A client gave the page another size.
+ * @property {boolean} resized A client gave the page another size. Taking that back may not have reached the page yet.
  */
 
 /** @type {Map<number, Frames>} By tab; enters with its first command that is late or about a screencast, leaves with the debugger. */
@@ -49,8 +49,6 @@ export function keepFramesComing(tabId, method, params, answer) {
     watch(tabId, answer, 0);
   } else if (SETS_SIZE.test(method)) {
     framesOf(tabId).resized = true;
-  } else if (method === 'Emulation.clearDeviceMetricsOverride') {
-    framesOf(tabId).resized = false;
   } else if (method === 'Emulation.setFocusEmulationEnabled') {
     framesOf(tabId).focused = params.enabled === true;
   } else if (MAY_WAIT.test(method)) {

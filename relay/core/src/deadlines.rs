@@ -31,6 +31,9 @@ impl Core {
 
     pub(crate) fn on_overdue_calls(&mut self) {
         let overdue = self.pending.take_overdue(self.now);
+        if overdue.is_empty() {
+            return;
+        }
         // Until a slow server answers, Chrome holds back what is asked of the page that is to be left.
         let navigates = |entry: &&Entry| REVIVING.contains(&entry.method.as_str());
         let navigating: BTreeSet<Option<TabId>> =

@@ -135,7 +135,7 @@ impl Core {
                     self.send_reply(client, session, request, &result);
                     // The client may have gone meanwhile, or attaches to no tab by itself.
                     if self.clients.get(client).is_none() && self.config.on_disconnect == OnDisconnect::CloseCreated {
-                        self.call(&Call::CloseTab { tab }, Continuation::Nothing);
+                        self.close_created(tab);
                     } else {
                         self.detach_if_unused(tab);
                     }

@@ -34,12 +34,18 @@ impl Core {
         for tab in self.tabs.ids() {
             let is_its_own = self.tabs.get(tab).is_some_and(|known| known.created_by == Some(client));
             if is_its_own && self.config.on_disconnect == OnDisconnect::CloseCreated {
-                self.call(&Call::CloseTab { tab }, Continuation::Nothing);
+                self.close_created(tab);
             } else {
                 self.detach_if_unused(tab);
             }
         }
         self.texts.forget_unused();
+    }
+
+    /// Closes a tab whose client has gone. Where that fails it is a tab like any other, and is not kept for its sake.
+    pub(crate) fn close_created(&mut self, tab: TabId) {
+        self.tabs.get_mut(tab).into_iter().for_each(|known| known.created_by = None);
+        self.call(&Call::CloseTab { tab }, Continuation::Nothing);
     }
 
     /// What only this session had on in Chrome is switched off, and what it set is set back. A `Fetch` left on would hold every

@@ -154,5 +154,8 @@ fn a_tab_in_the_making_is_closed_too_when_its_client_wants_none_left() {
     let mut made = tab(9);
     made["attached"] = true.into();
     script.reply(&create, made);
-    assert_eq!(script.next_call("closeTab")["params"]["tabId"], 9);
+    let close = script.next_call("closeTab");
+    assert_eq!(close["params"]["tabId"], 9);
+    script.reply_error(&close, json!("Tabs cannot be edited right now"));
+    assert_eq!(script.next_call("detachTab")["params"]["tabId"], 9, "one that stays is given back");
 }
