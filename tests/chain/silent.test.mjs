@@ -1,12 +1,12 @@
 /** A page whose renderer does not answer: stopped, as a debugger or a machine out of memory may stop it. */
 
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
 
 import { chromium as playwright } from 'playwright-core';
 
-import { asPerson, openTabs, useChain } from '../harness/chain.mjs';
+import { openTabs, useChain } from '../harness/chain.mjs';
+import { rendererOf, skip } from '../harness/renderers.mjs';
 
 const shared = useChain({
   args: ['--client-mode', 'multi-client', '--command-timeout', '2'],
@@ -17,43 +17,9 @@ const shared = useChain({
 const stoppedUrl = () => shared.site.url('/stopped').replace('127.0.0.1', 'localhost');
 const pageOf = (context, name) => context.pages().find((page) => page.url().endsWith(`/${name}`));
 
-/** The renderers of the browser. */
-function renderers() {
-  const isRenderer = (pid) => {
-    try {
-      const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8');
-      return command.includes('--type=renderer') && command.includes(shared.chain.chromium.profile.path);
-    } catch {
-      return false; // It has just ended.
-    }
-  };
-  return readdirSync('/proc').filter((name) => /^\d+$/.test(name) && isRenderer(name)).map(Number);
-}
-
-/** The process that runs a page: the one without which it does not answer, and with which it does. */
-function rendererOf(name) {
-  return asPerson(shared.chain, async (_, own) => {
-    const page = pageOf(own, name);
-    const answers = () => Promise.race([page.evaluate(() => true), new Promise((resolve) => setTimeout(resolve, 1_000, false))]);
-    await page.evaluate(() => true);
-    for (const pid of renderers()) {
-      process.kill(pid, 'SIGSTOP');
-      const isSilent = !(await answers());
-      process.kill(pid, 'SIGCONT');
-      await page.evaluate(() => true);
-      if (isSilent) {
-        return pid;
-      }
-    }
-    throw new Error(`no renderer of ${name}`);
-  });
-}
-
-const skip = process.platform === 'linux' ? false : 'processes are looked up in /proc';
-
 test('a stopped page fails its commands in time, holds up nobody, and works on when it goes on', { skip }, async () => {
   await openTabs(shared.chain, [stoppedUrl(), shared.site.url('/other')]);
-  const pid = await rendererOf('stopped');
+  const pid = await rendererOf(shared.chain, '/stopped');
   const browser = await playwright.connectOverCDP(shared.chain.cdpUrl);
   try {
     const context = browser.contexts()[0];
@@ -89,7 +55,7 @@ test('a page that only takes long is waited for', async () => {
 });
 
 test('a dormant page that is stopped fails its first command, and wakes when it goes on', { skip }, async () => {
-  const pid = await rendererOf('stopped');
+  const pid = await rendererOf(shared.chain, '/stopped');
   process.kill(pid, 'SIGSTOP');
   const browser = await playwright.connectOverCDP(shared.chain.cdpUrl);
   try {

@@ -108,6 +108,12 @@ impl Contexts {
         }
     }
 
+    /// Takes out a world that was imagined and could not be made.
+    pub fn refused(&mut self, frame: &str, world: &World) -> Option<Context> {
+        let index = self.list.iter().position(|c| c.real.is_none() && c.frame == frame && c.world == *world)?;
+        Some(self.list.remove(index))
+    }
+
     /// Enters a context that Chrome reported. `None` when the description cannot be read.
     pub fn created(&mut self, description: &str) -> Option<Created> {
         let read: Description = serde_json::from_str(description).ok()?;
@@ -164,6 +170,12 @@ impl Contexts {
     /// Whether any id differs between clients and Chrome. When not, messages pass unread.
     pub fn translates(&self) -> bool {
         self.list.iter().any(|c| c.real.is_some_and(|real| real != c.announced))
+    }
+
+    /// Whether this is an id of a context that Chrome has not made yet: its number, or its unique id as text.
+    pub fn is_imagined(&self, id: &str) -> bool {
+        let is_same = |c: &Context| id.parse() == Ok(c.announced) || id.trim_matches('"') == c.announced_unique;
+        self.list.iter().any(|c| c.real.is_none() && is_same(c))
     }
 
     pub fn to_real(&self, announced: i64) -> Option<i64> {

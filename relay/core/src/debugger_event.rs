@@ -8,11 +8,11 @@ use serde_json::value::RawValue;
 use crate::Core;
 use crate::contexts::{Context, Created};
 use crate::error::CdpError;
-use crate::forward::LIFECYCLE;
 use crate::ids::{ChildId, SessionId, TabId, TargetId};
 use crate::mirror::Mirror;
 use crate::pending::{Continuation, Entry};
 use crate::sessions::Subject;
+use crate::switches::LIFECYCLE;
 use crate::targets::{Attachment, Child, HeldEvent, Tab, WakeStage};
 use crate::translate::{self, text_field};
 use crate::wire::TabDetached;
@@ -46,6 +46,7 @@ impl Core {
                 && matches!(entry.continuation, Continuation::Reply { .. } | Continuation::Waking { .. })
                 && entry.method != "activateTab"
         });
+        self.forget_told(tab);
         self.on_wake_failed(tab, &error);
         for entry in of_tab {
             self.on_call_failed(entry, &error);
@@ -64,8 +65,8 @@ impl Core {
             }
         }
         // Waking tells of the child frames anew.
-        for frame in frames.iter().rev() {
-            let params = serde_json::json!({ "frameId": frame, "reason": "remove" }).to_string();
+        for frame in frames.below().rev() {
+            let params = serde_json::json!({ "frameId": frame.id, "reason": "remove" }).to_string();
             self.deliver(&Subject::Page(tab), "Page.frameDetached", &params);
         }
         self.deliver(&Subject::Page(tab), "Runtime.executionContextsCleared", "{}");
@@ -121,6 +122,9 @@ impl Core {
             mirror.note(method, params);
         }
         let Some(known) = self.tabs.get_mut(tab) else { return };
+        if child.is_none() {
+            known.frames.note(method, params);
+        }
         match (method, child) {
             ("Target.attachedToTarget", _) => self.on_child_attached(tab, child, params),
             ("Target.detachedFromTarget", _) => {
@@ -138,16 +142,6 @@ impl Core {
             ("Runtime.executionContextsCleared", None) => {
                 known.contexts.clear();
                 known.bootstraps.clear();
-                self.deliver(&subject, method, params);
-            }
-            ("Page.frameAttached" | "Page.frameDetached", None) => {
-                let id = text_field(params, "frameId");
-                if let Some(id) = id {
-                    known.frames.retain(|other| *other != id);
-                    if method == "Page.frameAttached" {
-                        known.frames.push(id);
-                    }
-                }
                 self.deliver(&subject, method, params);
             }
             ("Inspector.targetCrashed", None) => {

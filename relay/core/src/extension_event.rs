@@ -121,12 +121,16 @@ impl Core {
             Continuation::Reply { client, session, request, note: Note::Join { method, params } } => {
                 self.on_turn_to_join(client, session, Request { id: request, method: method.into(), params: params.into(), session: None });
             }
+            Continuation::Reply { client, session, request, note: Note::Turn { method, params } } => {
+                self.on_turn(client, session, &Request { id: request, method: method.into(), params: params.into(), session: None });
+            }
             Continuation::Reply { client, session, request, note } => {
                 self.on_command_answered(client, session, request, entry.tab, note, result.get());
             }
             Continuation::Tabs => self.on_tabs_listed(result),
             Continuation::Attached { tab } => self.on_attached(tab),
             Continuation::Waking { tab, step } => self.on_wake_step(tab, step, Ok(result)),
+            Continuation::Told { tab, step } => self.on_told(tab, step, Ok(result)),
             Continuation::Created { client, session, request } => match serde_json::from_str::<TabReport>(result.get()) {
                 Ok(report) => {
                     let tab = TabId(report.tab_id);
@@ -167,13 +171,16 @@ impl Core {
     pub(crate) fn on_call_failed(&mut self, entry: Entry, error: &CdpError) {
         match entry.continuation {
             // An error of Chrome's own comes in turn too.
-            Continuation::Reply { note: Note::Join { .. }, .. } if matches!(error, CdpError::Chrome { .. }) => {
+            Continuation::Reply { note: Note::Join { .. } | Note::Turn { .. }, .. } if matches!(error, CdpError::Chrome { .. }) => {
                 self.on_call_answered(entry, RawValue::NULL);
             }
             Continuation::Reply { client, session, request, note } => {
                 self.send_error(client, session, request, error);
                 match note {
                     Note::TranslateResult { helper_in: Some(context) } => self.on_helper_failed(session, context),
+                    Note::Turn { method, params } => {
+                        self.on_turn_lost(session, &Request { id: request, method: method.into(), params: params.into(), session: None });
+                    }
                     note => self.on_fetch_answered(entry.tab, entry.child.as_ref(), session, note, false),
                 }
             }
@@ -183,6 +190,7 @@ impl Core {
             Continuation::Tabs => self.give_up_extension(&format!("the extension could not list its tabs: {error}")),
             Continuation::Attached { tab } => self.on_wake_failed(tab, error),
             Continuation::Waking { tab, step } => self.on_wake_step(tab, step, Err(error)),
+            Continuation::Told { tab, step } => self.on_told(tab, step, Err(error)),
             // An error of Chrome's own is an answer too.
             Continuation::Probe if matches!(error, CdpError::Chrome { .. }) => self.on_probe_answered(entry.tab, entry.child.as_ref()),
             Continuation::Late | Continuation::Nothing | Continuation::Probe => tracing::debug!(method = entry.method, %error, "failed"),

@@ -1,5 +1,4 @@
-//! Commands to a live tab, and its events to the sessions that asked for them. Each session is a view on the one debugger
-//! session that Chrome gives: enabling a domain that is on already, or disabling one that others use, stays here.
+//! Commands to a live tab, and its events to the sessions that asked for them.
 
 use std::borrow::Cow;
 
@@ -9,54 +8,11 @@ use crate::error::CdpError;
 use crate::ids::{ChildId, ClientId, SessionId, TabId};
 use crate::intercept::Handled;
 use crate::pending::{Continuation, Note, REVIVING};
-use crate::screencast::SCREENCAST;
 use crate::sessions::Subject;
+use crate::switches::gate_of;
 use crate::targets::Child;
 use crate::wire::Call;
 use crate::{bootstrap, journal, translate};
-
-/// Domains that have an `enable`: their events go to sessions that said it. Events of others go to sessions that have used the
-/// domain; only those of `Inspector` go to all.
-pub(crate) const ENABLED_DOMAINS: &[&str] = &[
-    "Accessibility",
-    "Animation",
-    "Audits",
-    "Autofill",
-    "CSS",
-    "Cast",
-    "Console",
-    "DOM",
-    "DOMStorage",
-    "Debugger",
-    "DeviceAccess",
-    "FedCm",
-    "Fetch",
-    "HeapProfiler",
-    "IndexedDB",
-    "LayerTree",
-    "Log",
-    "Media",
-    "Network",
-    "Overlay",
-    "Page",
-    "Performance",
-    "PerformanceTimeline",
-    "Preload",
-    "Profiler",
-    "Runtime",
-    "Security",
-    "ServiceWorker",
-    "WebAudio",
-    "WebAuthn",
-];
-
-/// `Page.lifecycleEvent` has a switch of its own beside `Page.enable`; a session's `enabled` holds it under this name.
-pub(crate) const LIFECYCLE: &str = "Page.lifecycleEvent";
-
-/// The name in a session's `enabled` that lets an event of this method through.
-pub(crate) fn gate_of(method: &str) -> &str {
-    if method == LIFECYCLE || method == SCREENCAST { method } else { cdp::domain(method) }
-}
 
 impl Core {
     /// A command of a session whose tab is live.
@@ -64,6 +20,14 @@ impl Core {
         if self.tabs.get(tab).is_some_and(|known| known.is_crashed) && !REVIVING.contains(&request.method.as_ref()) {
             return Err(CdpError::PageCrashed);
         }
+        if self.must_wait_for_turn(session, tab, request) {
+            return Ok(self.wait_for_turn(session, tab, request));
+        }
+        self.send_to_live_page(session, tab, request)
+    }
+
+    /// A command whose turn it is.
+    pub(crate) fn send_to_live_page(&mut self, session: SessionId, tab: TabId, request: &Request<'_>) -> Result<Handled, CdpError> {
         match request.method.as_ref() {
             "Page.addScriptToEvaluateOnNewDocument" => {
                 let note = Note::Script { params: request.params.to_string() };
@@ -71,6 +35,10 @@ impl Core {
                 return Ok(Handled::Later);
             }
             "Page.removeScriptToEvaluateOnNewDocument" => return self.remove_script(session, tab, request),
+            "Page.getFrameTree" => {
+                self.forward_noting(session, tab, None, request, Note::FrameTree);
+                return Ok(Handled::Later);
+            }
             "Page.startScreencast" | "Page.stopScreencast" => {
                 let starts = request.method == "Page.startScreencast";
                 if let Some(handled) = self.switch_screencast(session, tab, starts) {
@@ -106,7 +74,7 @@ impl Core {
         self.forward(session, tab, Some(child), request)
     }
 
-    fn keep_in_journal(&mut self, session: SessionId, request: &Request<'_>) {
+    pub(crate) fn keep_in_journal(&mut self, session: SessionId, request: &Request<'_>) {
         let Some(view) = self.sessions.get_mut(session) else { return };
         if journal::is_kept(&request.method) {
             view.journal.record(&request.method, self.texts.share(&request.params), None);
@@ -115,7 +83,7 @@ impl Core {
     }
 
     /// What a client's library sets in every page and frame as it comes must not show in a tab that the client did not create.
-    fn is_default_on_persons_tab(&self, session: SessionId, tab: TabId, request: &Request<'_>) -> bool {
+    pub(crate) fn is_default_on_persons_tab(&self, session: SessionId, tab: TabId, request: &Request<'_>) -> bool {
         let Some(view) = self.sessions.get(session) else { return false };
         let is_own = self.tabs.get(tab).is_some_and(|tab| tab.created_by == Some(view.client));
         let can_be_default = journal::find_init(&request.method).is_some_and(|init| init.replay == journal::Replay::Default);
@@ -146,71 +114,6 @@ impl Core {
         self.call(&Call::CdpCommand { tab, method: &request.method, params: &params, child }, continuation);
     }
 
-    /// Keeps the book of a session's enabled domains. Answers what Chrome must not hear, because other sessions share it.
-    fn switch_domain(&mut self, session: SessionId, request: &Request<'_>) -> Option<Handled> {
-        if request.method == "Page.setLifecycleEventsEnabled" {
-            let is_on = self.sessions.enabled_elsewhere(session, LIFECYCLE);
-            if is_on && translate::field(&request.params, "enabled") == Some("true") {
-                return Some(self.join(session, LIFECYCLE, request));
-            }
-            self.note_lifecycle_switch(session, &request.params);
-            // Chrome has them on as long as anyone wants them.
-            return is_on.then(Handled::empty);
-        }
-        let (domain, verb) = request.method.split_once('.')?;
-        let view = self.sessions.get_mut(session)?;
-        match verb {
-            "enable" => {
-                let is_new = !view.enabled.contains(domain);
-                let is_on = !is_new || self.sessions.enabled_elsewhere(session, domain);
-                if is_on && domain == "Runtime" {
-                    // Chrome would take it for the wish to hear of all contexts anew, and everyone would.
-                    return Some(self.join(session, domain, request));
-                }
-                self.sessions.get_mut(session)?.enabled.insert(domain.to_owned());
-                if is_on && is_new {
-                    self.tell_mirrored(session, domain);
-                }
-                None
-            }
-            "disable" => {
-                view.enabled.remove(domain);
-                let subject = view.subject.clone();
-                if self.sessions.enabled_elsewhere(session, domain) {
-                    return Some(Handled::empty());
-                }
-                if let Some(mirror) = self.mirror_of(&subject) {
-                    mirror.forget(domain);
-                }
-                // Chrome tells of no context any more, so the book would go stale.
-                if let Subject::Page(tab) = subject
-                    && domain == "Runtime"
-                    && let Some(known) = self.tabs.get_mut(tab)
-                {
-                    known.contexts.clear();
-                }
-                None
-            }
-            _ => {
-                if !ENABLED_DOMAINS.contains(&domain) && !view.enabled.contains(domain) {
-                    view.enabled.insert(domain.to_owned());
-                }
-                None
-            }
-        }
-    }
-
-    pub(crate) fn note_lifecycle_switch(&mut self, session: SessionId, params: &str) {
-        let on = translate::field(params, "enabled") == Some("true");
-        if let Some(view) = self.sessions.get_mut(session) {
-            if on {
-                view.enabled.insert(LIFECYCLE.to_owned());
-            } else {
-                view.enabled.remove(LIFECYCLE);
-            }
-        }
-    }
-
     /// Tells one session of every context of its page.
     pub(crate) fn announce_contexts_to(&mut self, session: SessionId) {
         let Some(tab) = self.sessions.get(session).and_then(|view| view.subject.tab()) else { return };
@@ -223,7 +126,7 @@ impl Core {
 
     /// A session that asks for the targets below its own learns of those that are there already. Says whether others ask for
     /// them too: then Chrome has heard it, and must not hear that one of them asks for fewer, or no more.
-    fn shares_children(&mut self, session: SessionId, tab: TabId, above: Option<&ChildId>) -> bool {
+    pub(crate) fn shares_children(&mut self, session: SessionId, tab: TabId, above: Option<&ChildId>) -> bool {
         let Some(view) = self.sessions.get(session) else { return false };
         let is_shared = self.sessions.viewing(&view.subject).any(|(id, other)| id != session && other.auto_attach.is_some());
         let Some(filter) = view.auto_attach.clone() else { return is_shared };
@@ -257,6 +160,10 @@ impl Core {
             if matches!(note, Note::TranslateResult { .. }) && known.contexts.translates() {
                 result = translate::result_to_announced(&known.contexts, result);
             }
+        }
+        if let Some(known) = tab.filter(|_| note == Note::FrameTree).and_then(|tab| self.tabs.get_mut(tab)) {
+            // Whoever has `Page` on has asked for it too, or was told as frames came.
+            known.frames.learn(&result);
         }
         if let Note::Script { params } = note {
             let real = translate::text_field(&result, "identifier");

@@ -228,12 +228,10 @@ impl Journal {
         self.entries.remove(index).script
     }
 
-    pub fn name_script(&mut self, announced: &str, real: &str) {
-        for script in self.entries.iter_mut().filter_map(|entry| entry.script.as_mut()) {
-            if script.announced == announced {
-                script.real = Some(real.to_owned());
-            }
-        }
+    /// What Chrome calls a script; `false` when it was taken out meanwhile.
+    pub fn name_script(&mut self, announced: &str, real: &str) -> bool {
+        let script = self.entries.iter_mut().filter_map(|entry| entry.script.as_mut()).find(|script| script.announced == announced);
+        script.map(|script| script.real = Some(real.to_owned())).is_some()
     }
 
     /// The debugger is gone, and with it Chrome's identifiers.

@@ -16,6 +16,7 @@ mod debugger_event;
 mod error;
 mod extension_event;
 mod forward;
+mod frames;
 pub mod ids;
 mod intercept;
 mod interception;
@@ -26,6 +27,8 @@ mod release;
 mod router;
 mod screencast;
 mod sessions;
+mod set_up;
+mod switches;
 mod tab_event;
 mod targets;
 mod texts;
@@ -245,6 +248,7 @@ impl Core {
         };
         let deadline = match (call, &continuation) {
             (wire::Call::CdpCommand { .. }, Continuation::Reply { .. }) => Some(self.command_deadline()),
+            (_, Continuation::Told { .. }) => None,
             _ => Some(self.now + self.config.tab_call_within),
         };
         let is_command = matches!(call, wire::Call::CdpCommand { .. });

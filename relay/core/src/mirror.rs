@@ -5,13 +5,9 @@
 use std::sync::Arc;
 
 use crate::Core;
-use crate::cdp::{self, Request};
-use crate::error::CdpError;
-use crate::forward::{LIFECYCLE, gate_of};
-use crate::ids::{ClientId, SessionId};
-use crate::intercept::Handled;
-use crate::pending::Note;
+use crate::ids::SessionId;
 use crate::sessions::Subject;
+use crate::switches::{LIFECYCLE, gate_of};
 use crate::translate;
 
 /// An event that tells of something, where its id is, and the event that takes it back with the id's place there.
@@ -123,48 +119,6 @@ impl Core {
         for (event, params) in mirror.of_switch(switch) {
             let params = self.in_clients_words(&subject, event, &params).into_owned();
             self.send_event(session, event, &params);
-        }
-    }
-
-    /// Switches on for one session what Chrome has on already. What it missed must not overtake what it has asked before:
-    /// Playwright listens for contexts only when `Page.getFrameTree` is answered.
-    pub(crate) fn join(&mut self, session: SessionId, switch: &str, request: &Request<'_>) -> Handled {
-        let subject = self.sessions.get(session).map(|view| view.subject.clone());
-        if let Some((tab, child)) = subject.as_ref().and_then(Subject::place).filter(|_| self.pending.asks_for(session)) {
-            // Any question will do: Chrome answers in order.
-            let question = Request { method: "Runtime.getIsolateId".into(), params: "{}".into(), ..request.clone() };
-            let note = Note::Join { method: request.method.to_string(), params: request.params.to_string() };
-            self.forward_noting(session, tab, child, &question, note);
-            return Handled::Later;
-        }
-        self.tell_missed(session, switch);
-        Handled::empty()
-    }
-
-    /// All that the session asked before is answered. Whoever had it on may have left meanwhile.
-    pub(crate) fn on_turn_to_join(&mut self, client: ClientId, session: SessionId, request: Request<'_>) {
-        if self.sessions.get(session).is_none() {
-            return self.send_error(client, session, request.id, &CdpError::SessionNotFound);
-        }
-        let switch = if request.method == "Page.setLifecycleEventsEnabled" { LIFECYCLE } else { cdp::domain(&request.method) };
-        if self.sessions.enabled_elsewhere(session, switch) {
-            self.tell_missed(session, switch);
-            self.send_reply(client, session, request.id, "{}");
-        } else {
-            self.route(session, request);
-        }
-    }
-
-    fn tell_missed(&mut self, session: SessionId, switch: &str) {
-        let Some(view) = self.sessions.get_mut(session) else { return };
-        let is_page = matches!(view.subject, Subject::Page(_));
-        if !view.enabled.insert(switch.to_owned()) {
-            return;
-        }
-        if switch == "Runtime" && is_page {
-            self.announce_contexts_to(session);
-        } else {
-            self.tell_mirrored(session, switch);
         }
     }
 

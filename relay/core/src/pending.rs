@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::Now;
 use crate::ids::{CallId, ChildId, ClientId, SessionId, TabId};
 use crate::interception::Interception;
+use crate::translate;
 
 #[derive(Debug)]
 pub enum Continuation {
@@ -17,6 +18,8 @@ pub enum Continuation {
     Attached { tab: TabId },
     /// One step of waking this tab is done.
     Waking { tab: TabId, step: WakeStep },
+    /// Nobody waits for this one: a session was answered by the relay, and now Chrome has heard it too.
+    Told { tab: TabId, step: WakeStep },
     /// A tab a client asked for exists: announce it and answer.
     Created { client: ClientId, session: SessionId, request: i64 },
     /// A tab a client asked to close is closed.
@@ -46,6 +49,13 @@ pub enum Note {
         method: String,
         params: String,
     },
+    /// It was this command's turn to wait for: now it can be sent.
+    Turn {
+        method: String,
+        params: String,
+    },
+    /// The result is the tree of all frames.
+    FrameTree,
     /// Sessions intercept together; if Chrome refuses, this one wants again what it wanted before.
     Interception {
         before: Option<Interception>,
@@ -67,6 +77,14 @@ pub enum WakeStep {
     World { frame: String, name: String },
     Helper { handle: String },
     Other { method: String },
+}
+
+impl WakeStep {
+    /// The isolated world that these parameters of `Page.createIsolatedWorld` ask for.
+    pub fn world(params: &str) -> Self {
+        let part = |key| translate::text_field(params, key).unwrap_or_default();
+        Self::World { frame: part("frameId"), name: part("worldName") }
+    }
 }
 
 #[derive(Debug)]
@@ -169,6 +187,9 @@ impl Pending {
 
     /// Whether nobody waits for anything.
     pub fn is_empty(&self) -> bool {
-        self.map.values().all(|entry| matches!(entry.continuation, Continuation::Late | Continuation::Nothing | Continuation::Probe))
+        let is_nobodys = |entry: &Entry| {
+            matches!(entry.continuation, Continuation::Late | Continuation::Nothing | Continuation::Probe | Continuation::Told { .. })
+        };
+        self.map.values().all(is_nobodys)
     }
 }

@@ -1,7 +1,7 @@
 //! Giving back what a session held when it ends: what it switched on and set in Chrome, what it paused, what it waits for,
 //! and the debugger itself when it was the last to use the tab.
 
-use crate::forward::ENABLED_DOMAINS;
+use crate::frames::Frames;
 use crate::ids::{ChildId, ClientId, TabId};
 use crate::interception::PausedRequests;
 use crate::journal::{self, Entry, Replay};
@@ -9,6 +9,7 @@ use crate::mirror::Mirror;
 use crate::pending::Continuation;
 use crate::screencast::SCREENCAST;
 use crate::sessions::{Session, Subject};
+use crate::switches::ENABLED_DOMAINS;
 use crate::targets::Attachment;
 use crate::translate;
 use crate::wire::Call;
@@ -61,14 +62,7 @@ impl Core {
             self.call(&Call::CdpCommand { tab, method: &method, params: &params, child }, Continuation::Nothing);
         }
         for switch in ended.enabled.iter().filter(|switch| !self.is_on(&ended.subject, switch)).collect::<Vec<_>>() {
-            if let Some(mirror) = self.mirror_of(&ended.subject) {
-                mirror.forget(switch);
-            }
-        }
-        let is_page = matches!(ended.subject, Subject::Page(_));
-        if is_page && ended.enabled.contains("Runtime") && !self.is_on(&ended.subject, "Runtime") {
-            // Chrome tells of no context any more, so the book would go stale.
-            self.tabs.get_mut(tab).into_iter().for_each(|known| known.contexts.clear());
+            self.on_switched_off(&ended.subject, switch);
         }
     }
 
@@ -149,6 +143,7 @@ impl Core {
         for tab in self.tabs.ids() {
             if let Some(known) = self.tabs.get_mut(tab).filter(|tab| !tab.is_dormant()) {
                 known.fall_dormant();
+                self.forget_told(tab);
                 self.call(&Call::DetachTab { tab }, Continuation::Nothing);
             }
         }
@@ -169,6 +164,7 @@ impl Core {
         }
         known.fall_dormant();
         known.lifecycle.clear();
+        self.forget_told(tab);
         // An extension that is not there, or not known yet, shows this attachment when it lists its tabs.
         if matches!(self.extension, Extension::Ready { .. }) {
             self.call(&Call::DetachTab { tab }, Continuation::Nothing);
@@ -177,8 +173,8 @@ impl Core {
 }
 
 impl crate::targets::Tab {
-    /// Without the debugger nothing is known of what is in the page. Gives the child frames that clients were told of.
-    pub(crate) fn fall_dormant(&mut self) -> Vec<String> {
+    /// Without the debugger nothing is known of what is in the page. Gives the frames that clients were told of.
+    pub(crate) fn fall_dormant(&mut self) -> Frames {
         self.attachment = Attachment::Dormant;
         self.contexts.clear();
         self.bootstraps.clear();

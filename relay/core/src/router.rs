@@ -53,7 +53,12 @@ impl Core {
         let Some(view) = self.sessions.get(session) else { return };
         let (client, subject) = (view.client, view.subject.clone());
         let id = request.id;
-        match self.dispatch(client, session, &subject, request) {
+        let handled = self.dispatch(client, session, &subject, request);
+        self.answer(client, session, id, handled);
+    }
+
+    pub(crate) fn answer(&mut self, client: ClientId, session: SessionId, id: i64, handled: Result<Handled, CdpError>) {
+        match handled {
             Ok(Handled::Reply(result)) => self.send_reply(client, session, id, &result),
             Ok(Handled::Later) => {}
             Err(error) => self.send_error(client, session, id, &error),

@@ -52,6 +52,10 @@ pub struct Session {
     /// The domains this session enabled; their events reach it.
     pub enabled: BTreeSet<String>,
     pub journal: Journal,
+    /// Whether a client's library has it, by `Target.setAutoAttach`, and has said nothing but init commands so far.
+    pub sets_up: bool,
+    /// How many of its commands wait until Chrome has heard what it said before.
+    pub waits_for_turn: usize,
     /// `Fetch.enable`: which requests stop for this session.
     pub interception: Option<Interception>,
 }
@@ -113,6 +117,8 @@ impl Sessions {
             auto_attach: None,
             enabled: BTreeSet::new(),
             journal: Journal::default(),
+            sets_up: true,
+            waits_for_turn: 0,
             interception: None,
         };
         self.map.insert(id, session);

@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::bootstrap::Bootstrap;
 use crate::cdp::Request;
 use crate::contexts::Contexts;
+use crate::frames::Frames;
 use crate::ids::{ChildId, ClientId, SessionId, TabId, TargetId};
 use crate::interception::PausedRequests;
 use crate::mirror::Mirror;
@@ -42,9 +43,7 @@ pub struct Tab {
     pub dialog_is_open: bool,
     /// The page's renderer has crashed, and nobody has reloaded it yet.
     pub is_crashed: bool,
-    /// Child frames that clients were told of, parents first. They enter with `Page.frameAttached` and leave with
-    /// `Page.frameDetached`.
-    pub frames: Vec<String>,
+    pub frames: Frames,
     /// Child sessions that Chrome opened below the tab, with the `targetInfo` it gave.
     pub children: BTreeMap<ChildId, Child>,
     /// Requests that wait for a client to say what becomes of them.
@@ -145,7 +144,7 @@ impl Tab {
             lifecycle: BTreeSet::new(),
             dialog_is_open: false,
             is_crashed: false,
-            frames: Vec::new(),
+            frames: Frames::default(),
             children: BTreeMap::new(),
             paused: PausedRequests::default(),
         }

@@ -65,6 +65,12 @@ pub fn params_to_real<'p>(contexts: &Contexts, method: &str, params: &'p str) ->
     text
 }
 
+/// Whether a client's parameters name a context that Chrome has not made yet.
+pub fn names_imagined(contexts: &Contexts, method: &str, params: &str) -> bool {
+    let places = PARAMS.iter().filter(|(name, _)| *name == method);
+    places.filter_map(|(_, path)| locate(params, path)).any(|id| contexts.is_imagined(id))
+}
+
 /// Chrome's result, as the client understands it. The method is not asked for: no other place has this shape.
 pub fn result_to_announced<'r>(contexts: &Contexts, result: Cow<'r, str>) -> Cow<'r, str> {
     let text = replace(result, EXCEPTION, |value| value_to_announced(contexts, value));

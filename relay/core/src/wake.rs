@@ -17,11 +17,12 @@ use serde_json::value::RawValue;
 
 use crate::contexts::World;
 use crate::error::CdpError;
-use crate::forward::LIFECYCLE;
+use crate::frames::frames_of;
 use crate::ids::{TabId, TargetId};
 use crate::pending::{Continuation, WakeStep};
 use crate::sessions::Subject;
-use crate::targets::{Attachment, HeldEvent, Waiting, Wake, WakeStage};
+use crate::switches::LIFECYCLE;
+use crate::targets::{Attachment, HeldEvent, Tab, Waiting, Wake, WakeStage};
 use crate::translate;
 use crate::wire::Call;
 use crate::{Core, bootstrap};
@@ -61,10 +62,7 @@ impl Core {
                 }
                 let step = match &entry.script {
                     Some(script) => WakeStep::Script { session, announced: script.announced.clone() },
-                    None if entry.method == "Page.createIsolatedWorld" => WakeStep::World {
-                        frame: translate::text_field(&entry.params, "frameId").unwrap_or_default(),
-                        name: translate::text_field(&entry.params, "worldName").unwrap_or_default(),
-                    },
+                    None if entry.method == "Page.createIsolatedWorld" => WakeStep::world(&entry.params),
                     None => WakeStep::Other { method: entry.method.clone() },
                 };
                 let said = |(method, params, _): &(String, Arc<str>, WakeStep)| *method == entry.method && *params == entry.params;
@@ -89,11 +87,27 @@ impl Core {
         match (step, result) {
             // Without its frames a page cannot be told of.
             (WakeStep::FrameTree, Err(error)) => return self.give_up_waking(tab, error),
+            // Child frames are announced when all sessions are heard.
             (WakeStep::FrameTree, Ok(result)) => wake.frame_tree = Some(result.get().to_owned()),
+            (step, result) => self.on_told(tab, step, result),
+        }
+        if is_last {
+            self.on_wake_stage_done(tab);
+        }
+    }
+
+    /// Chrome has heard what a session was answered by the relay.
+    pub(crate) fn on_told(&mut self, tab: TabId, step: WakeStep, result: Result<&RawValue, &CdpError>) {
+        match (step, result) {
+            (WakeStep::FrameTree, Ok(result)) => self.on_frame_tree(tab, result.get()),
             (WakeStep::Script { session, announced }, Ok(result)) => {
-                let real = crate::translate::text_field(result.get(), "identifier");
-                if let (Some(real), Some(view)) = (real, self.sessions.get_mut(session)) {
-                    view.journal.name_script(&announced, &real);
+                let Some(real) = translate::text_field(result.get(), "identifier") else { return };
+                let is_wanted = self.sessions.get_mut(session).is_some_and(|view| view.journal.name_script(&announced, &real));
+                if !is_wanted {
+                    // Taken back meanwhile, when nobody knew yet what Chrome would call it.
+                    let params = serde_json::json!({ "identifier": real }).to_string();
+                    let method = "Page.removeScriptToEvaluateOnNewDocument";
+                    self.call(&Call::CdpCommand { tab, method, params: &params, child: None }, Continuation::Nothing);
                 }
             }
             (WakeStep::World { frame, name }, Ok(result)) => {
@@ -104,13 +118,12 @@ impl Core {
             }
             (WakeStep::Helper { handle }, Ok(result)) => self.on_helper_made(tab, &handle, result.get()),
             (WakeStep::Other { .. }, Ok(_)) => {}
-            (WakeStep::Other { method }, Err(error)) => tracing::warn!(%tab, method, %error, "a step of waking failed"),
-            (WakeStep::Script { .. } | WakeStep::World { .. } | WakeStep::Helper { .. }, Err(error)) => {
-                tracing::warn!(%tab, %error, "a step of waking failed");
+            // While a tab wakes its main frame may yet turn out to be another; what was not made then is sorted out at the end.
+            (WakeStep::World { frame, name }, Err(CdpError::Chrome { .. })) if self.tabs.get(tab).is_some_and(Tab::is_live) => {
+                self.on_world_refused(tab, &frame, name);
             }
-        }
-        if is_last {
-            self.on_wake_stage_done(tab);
+            (WakeStep::Other { method }, Err(error)) => tracing::warn!(%tab, method, %error, "a step of waking failed"),
+            (step, Err(error)) => tracing::warn!(%tab, ?step, %error, "a step of waking failed"),
         }
     }
 
@@ -131,13 +144,11 @@ impl Core {
         let tree = wake.frame_tree.take().unwrap_or_default();
         let mut lack_worlds = Vec::new();
         for frame in frames_of(&tree) {
-            if frame.parent_id.is_some() {
-                self.announce_frame(tab, &frame);
-                lack_worlds.push(frame.id);
-            } else if self.note_main_frame(tab, &frame.id) {
+            if frame.parent.is_some() || self.note_main_frame(tab, &frame.id) {
                 lack_worlds.push(frame.id);
             }
         }
+        self.on_frame_tree(tab, &tree);
         let Some(Attachment::Waking(wake)) = self.tabs.get_mut(tab).map(|tab| &mut tab.attachment) else { return };
         wake.outstanding = lack_worlds.len() * worlds.len();
         let is_done = wake.outstanding == 0;
@@ -172,15 +183,16 @@ impl Core {
         known.main_frame != before
     }
 
-    fn announce_frame(&mut self, tab: TabId, frame: &Frame) {
+    /// The frames of a page as Chrome has them: clients are told of those they do not know.
+    fn on_frame_tree(&mut self, tab: TabId, tree: &str) {
         let Some(known) = self.tabs.get_mut(tab) else { return };
-        known.frames.push(frame.id.clone());
-        let attached = serde_json::json!({ "frameId": frame.id, "parentFrameId": frame.parent_id }).to_string();
-        let navigated = format!(r#"{{"frame":{},"type":"Navigation"}}"#, frame.text);
-        for (method, params) in [("Page.frameAttached", attached), ("Page.frameNavigated", navigated)] {
-            let Some(known) = self.tabs.get(tab) else { return };
-            let params = known.frame_to_announced(params.into());
-            self.deliver(&Subject::Page(tab), method, &params);
+        let tree = known.frame_to_announced(Cow::Borrowed(tree));
+        for frame in known.frames.learn(&tree) {
+            let attached = serde_json::json!({ "frameId": frame.id, "parentFrameId": frame.parent }).to_string();
+            let navigated = format!(r#"{{"frame":{},"type":"Navigation"}}"#, frame.text);
+            for (method, params) in [("Page.frameAttached", attached), ("Page.frameNavigated", navigated)] {
+                self.deliver(&Subject::Page(tab), method, &params);
+            }
         }
     }
 
@@ -301,40 +313,4 @@ fn explain_attach_error(error: &CdpError) -> CdpError {
         ""
     };
     CdpError::Refused(format!("The debugger could not be attached to this tab: {reason}{advice}"))
-}
-
-struct Frame {
-    id: String,
-    parent_id: Option<String>,
-    /// The CDP `Frame`, as Chrome wrote it.
-    text: String,
-}
-
-/// All frames of a page, parents first.
-fn frames_of(tree: &str) -> Vec<Frame> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Node<'a> {
-        #[serde(borrow)]
-        frame: &'a RawValue,
-        #[serde(borrow, default)]
-        child_frames: Vec<&'a RawValue>,
-    }
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Ids {
-        id: String,
-        parent_id: Option<String>,
-    }
-    let mut found = Vec::new();
-    // A list of what is still to be read instead of recursion: frames may be nested deeper than a stack is.
-    let mut unread: std::collections::VecDeque<&str> = translate::field(tree, "frameTree").into_iter().collect();
-    while let Some(text) = unread.pop_front() {
-        let Ok(node) = serde_json::from_str::<Node<'_>>(text) else { continue };
-        unread.extend(node.child_frames.iter().map(|child| child.get()));
-        if let Ok(Ids { id, parent_id }) = serde_json::from_str(node.frame.get()) {
-            found.push(Frame { id, parent_id, text: node.frame.get().to_owned() });
-        }
-    }
-    found
 }

@@ -1,4 +1,4 @@
-//! A page's session while its tab is dormant: init commands are answered here and journaled, anything else wakes the tab.
+//! Commands to a tab's page. While it is dormant init commands are answered here and journaled, anything else wakes it.
 
 use serde::Deserialize;
 
@@ -6,29 +6,42 @@ use crate::Core;
 use crate::cdp::Request;
 use crate::contexts::{Created, World};
 use crate::error::CdpError;
-use crate::forward::LIFECYCLE;
 use crate::ids::{SessionId, TabId};
 use crate::intercept::Handled;
 use crate::journal::{self, Answer, Init, Replay, Script};
 use crate::router::MAX_WAITING_BYTES;
 use crate::sessions::Subject;
+use crate::switches::LIFECYCLE;
 use crate::targets::{Attachment, Waiting};
 use crate::wire::LoadStatus;
 
 impl Core {
     /// A command of a session that sees this tab's page.
     pub(crate) fn to_page(&mut self, session: SessionId, tab: TabId, request: Request<'_>) -> Result<Handled, CdpError> {
+        let init = journal::find_init(&request.method).filter(|init| !self.is_wish(session, init));
+        if init.is_none()
+            && let Some(view) = self.sessions.get_mut(session)
+        {
+            view.sets_up = false;
+        }
+        let set_up = init.filter(|_| self.answers_set_up(session, tab, &request));
         let known = self.tabs.get(tab).ok_or(CdpError::TabClosed)?;
         match known.attachment {
-            Attachment::Live => self.to_live_page(session, tab, &request),
+            Attachment::Live => match set_up {
+                Some(init) => self.set_up_live(session, tab, &request, init),
+                None => self.to_live_page(session, tab, &request),
+            },
             // Playwright says it again when a frame goes, to learn by the answer whether the frame comes back.
             Attachment::Waking(_) if request.method == "Page.enable" && self.has_on(session, "Page") => Ok(Handled::empty()),
-            Attachment::Waking(_) => self.through_tab(session, tab, request),
+            Attachment::Waking(_) => match set_up {
+                Some(init) => self.set_up_waking(session, tab, &request, init),
+                None => self.through_tab(session, tab, request),
+            },
             Attachment::Dormant => {
                 if request.method == "Page.removeScriptToEvaluateOnNewDocument" {
                     return self.remove_script(session, tab, &request);
                 }
-                match journal::find_init(&request.method).filter(|init| !self.is_wish(session, init)) {
+                match init {
                     Some(init) => self.answer_dormant(session, tab, &request, init),
                     None => match self.keep_bootstrap(session, tab, &request) {
                         Some(kept) => Ok(kept),
@@ -73,7 +86,13 @@ impl Core {
         init.replay == Replay::Default && self.sessions.get(session).is_some_and(|view| view.journal.started)
     }
 
-    fn answer_dormant(&mut self, session: SessionId, tab: TabId, request: &Request<'_>, init: &Init) -> Result<Handled, CdpError> {
+    pub(crate) fn answer_dormant(
+        &mut self,
+        session: SessionId,
+        tab: TabId,
+        request: &Request<'_>,
+        init: &Init,
+    ) -> Result<Handled, CdpError> {
         match request.method.as_ref() {
             "Fetch.enable" => drop(self.note_interception(session, request)?),
             "Fetch.disable" => self.forget_interception(session),
@@ -81,11 +100,11 @@ impl Core {
         }
         let result = match init.answer {
             Answer::FrameTree => {
-                let frame = self.tabs.get(tab).map(crate::targets::Tab::frame).unwrap_or_default();
-                serde_json::json!({ "frameTree": { "frame": frame } }).to_string()
+                let known = self.tabs.get(tab).ok_or(CdpError::TabClosed)?;
+                known.frames.tree(&known.frame())
             }
             Answer::ScriptIdentifier => return Ok(self.journal_script(session, request)),
-            Answer::IsolatedWorld => self.imagine_world(tab, request)?,
+            Answer::IsolatedWorld => self.imagine_world(tab, request)?.0,
             Answer::Empty | Answer::Contexts | Answer::Lifecycle => "{}".to_owned(),
         };
         let Some(view) = self.sessions.get_mut(session) else { return Err(CdpError::SessionNotFound) };
@@ -113,7 +132,7 @@ impl Core {
         Ok(Handled::Reply(result))
     }
 
-    fn journal_script(&mut self, session: SessionId, request: &Request<'_>) -> Handled {
+    pub(crate) fn journal_script(&mut self, session: SessionId, request: &Request<'_>) -> Handled {
         let identifier = format!("tabwire.{}", self.ids.call().0);
         if let Some(view) = self.sessions.get_mut(session) {
             let script = Script { announced: identifier.clone(), real: None };
@@ -140,7 +159,8 @@ impl Core {
         }
     }
 
-    fn imagine_world(&mut self, tab: TabId, request: &Request<'_>) -> Result<String, CdpError> {
+    /// Gives the result of `Page.createIsolatedWorld`, and whether the world is new.
+    pub(crate) fn imagine_world(&mut self, tab: TabId, request: &Request<'_>) -> Result<(String, Created), CdpError> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct Params {
@@ -150,7 +170,7 @@ impl Core {
         }
         let params: Params = request.read_params()?;
         let known = self.tabs.get_mut(tab).ok_or(CdpError::TabClosed)?;
-        if params.frame_id != known.page.as_str() {
+        if params.frame_id != known.page.as_str() && !known.frames.contains(&params.frame_id) {
             return Err(CdpError::Refused("No frame for given id found".to_owned()));
         }
         let origin = known.origin();
@@ -159,7 +179,7 @@ impl Core {
         if created == Created::New {
             self.deliver(&Subject::Page(tab), "Runtime.executionContextCreated", &event);
         }
-        Ok(serde_json::json!({ "executionContextId": announced }).to_string())
+        Ok((serde_json::json!({ "executionContextId": announced }).to_string(), created))
     }
 
     /// Enters the contexts that a document of this tab would have: the default one, and after a navigation

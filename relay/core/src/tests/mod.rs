@@ -7,5 +7,6 @@ mod property;
 mod requests;
 mod script;
 mod sessions;
+mod set_up;
 mod silence;
 mod targets;

@@ -159,12 +159,16 @@ impl World {
         if let Some(id) = message["id"].as_i64() {
             let (sent_on, method) = listener.waiting.remove(&id).unwrap_or_else(|| panic!("a reply nobody waits for: {message}"));
             assert_eq!(sent_on, session, "a reply under another session: {message}");
-            // What is switched off and on again is told again.
-            if let Some(view) = session
-                .and_then(|session| listener.sessions.get_mut(&session))
-                .filter(|_| method == "Runtime.disable" && message.get("result").is_some())
-            {
-                view.contexts.clear();
+            let Some(view) = session.and_then(|session| listener.sessions.get_mut(&session)) else { return };
+            match method.as_str() {
+                // What is switched off and on again is told again.
+                "Runtime.disable" if message.get("result").is_some() => view.contexts.clear(),
+                "Page.disable" if message.get("result").is_some() => view.frames.clear(),
+                "Page.getFrameTree" => {
+                    let children = message["result"]["frameTree"]["childFrames"].as_array();
+                    view.frames.extend(children.into_iter().flatten().map(|child| child["frame"]["id"].to_string()));
+                }
+                _ => {}
             }
             return;
         }
@@ -209,7 +213,6 @@ impl World {
                 let view = listener.sessions.get_mut(session.as_ref().unwrap()).unwrap();
                 assert!(view.frames.insert(params["frameId"].to_string()), "a frame announced twice: {message}");
             }
-            // A session that came late knows frames from the tree that it asked for.
             "Page.frameDetached" => {
                 listener.sessions.get_mut(session.as_ref().unwrap()).unwrap().frames.remove(&params["frameId"].to_string());
             }

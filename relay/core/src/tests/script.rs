@@ -97,6 +97,13 @@ impl Script {
         (client, attached.map(|m| m["params"]["sessionId"].as_str().unwrap().to_owned()).collect())
     }
 
+    /// A client that asks for one session itself.
+    pub fn asking_client(&mut self, target: &str) -> (ClientId, String) {
+        let client = self.client();
+        let session = self.ask(client, None, "Target.attachToTarget", json!({ "targetId": target, "flatten": true }))["sessionId"].clone();
+        (client, session.as_str().unwrap().to_owned())
+    }
+
     /// Sends a request and returns its id.
     pub fn request(&mut self, client: ClientId, session: Option<&str>, method: &str, params: Value) -> i64 {
         self.last_request += 1;

@@ -68,8 +68,8 @@ fn what_a_late_session_missed_does_not_overtake_the_answers_it_waits_for() {
     let context = |id: i64| json!({ "context": { "id": id, "name": id.to_string(), "auxData": { "isDefault": false, "frameId": "T1" } } });
     script.cdp_event(1, "Runtime.executionContextCreated", context(9));
     script.cdp_event(1, "Page.lifecycleEvent", json!({ "frameId": "T1", "name": "init" }));
-    let (late, c) = script.attached_client();
-    let c = Some(c[0].as_str());
+    let (late, c) = script.asking_client("T1");
+    let c = Some(c.as_str());
     script.request(late, c, "Page.enable", json!({}));
     let tree = script.request(late, c, "Page.getFrameTree", json!({}));
     let lifecycle = script.request(late, c, "Page.setLifecycleEventsEnabled", json!({ "enabled": true }));
@@ -100,9 +100,9 @@ fn a_late_session_has_its_domain_though_the_one_that_had_it_on_leaves_meanwhile(
     let (first, a) = script.attached_client();
     script.ask(first, Some(&a[0]), "Runtime.enable", json!({}));
     script.make_live(first, &a[0], 1);
-    let (late, b) = script.attached_client();
-    script.request(late, Some(&b[0]), "Page.getFrameTree", json!({}));
-    let runtime = script.request(late, Some(&b[0]), "Runtime.enable", json!({}));
+    let (late, b) = script.asking_client("T1");
+    script.request(late, Some(&b), "Page.getFrameTree", json!({}));
+    let runtime = script.request(late, Some(&b), "Runtime.enable", json!({}));
     let calls = script.calls();
     script.input(Input::ClientClosed(first));
     script.calls();

@@ -1,0 +1,196 @@
+//! The first words of a session on a tab that has the debugger already, for the sake of others.
+//!
+//! Client libraries ask many things of each page as they connect, and wait for the answers. A page that is stopped, or that
+//! waits for somebody to answer its dialog, must not hold up the way to all the others. So a session that sets up is answered
+//! here, as in a dormant tab, and Chrome is told without anyone waiting for it:
+//!
+//! 1. Frames, contexts and states are known from what others were told (`frames`, `contexts`, `mirror`).
+//! 2. Scripts and isolated worlds get ids of the relay's own, which are paired with Chrome's when it has made them.
+//! 3. A command that names a world before that waits for its turn, and so do those of its session that come after it.
+
+use crate::Core;
+use crate::bootstrap;
+use crate::cdp::Request;
+use crate::contexts::{Created, World};
+use crate::error::CdpError;
+use crate::ids::{ChildId, ClientId, SessionId, TabId};
+use crate::intercept::Handled;
+use crate::journal::{Answer, Init, Replay};
+use crate::pending::{Continuation, Note, WakeStep};
+use crate::sessions::{Session, Subject};
+use crate::targets::{Attachment, WakeStage};
+use crate::translate;
+use crate::wire::Call;
+
+impl Core {
+    /// Whether this command of a session is answered here though its tab is not dormant.
+    pub(crate) fn answers_set_up(&self, session: SessionId, tab: TabId, request: &Request<'_>) -> bool {
+        let Some((view, known)) = self.sessions.get(session).zip(self.tabs.get(tab)) else { return false };
+        // In a tab that it created nobody was told anything before.
+        let is_own = known.created_by == Some(view.client);
+        view.sets_up && !is_own && !request.method.starts_with("Fetch.") && !request.method.ends_with(".disable")
+    }
+
+    /// A set-up command to a tab that is just being attached to.
+    pub(crate) fn set_up_waking(
+        &mut self,
+        session: SessionId,
+        tab: TabId,
+        request: &Request<'_>,
+        init: &Init,
+    ) -> Result<Handled, CdpError> {
+        let handled = self.answer_dormant(session, tab, request, init)?;
+        let is_replayed_later =
+            |attachment: &Attachment| matches!(attachment, Attachment::Waking(wake) if wake.stage == WakeStage::Attaching);
+        if self.tabs.get(tab).is_some_and(|known| is_replayed_later(&known.attachment)) || init.replay == Replay::Never {
+            return Ok(handled);
+        }
+        let is_same =
+            |view: &Session| view.journal.entries().iter().any(|entry| entry.method == request.method && *entry.params == *request.params);
+        let is_said = self.sessions.viewing(&Subject::Page(tab)).any(|(id, view)| id != session && is_same(view));
+        let is_script = init.answer == Answer::ScriptIdentifier;
+        if (is_script || !is_said) && !self.is_default_on_persons_tab(session, tab, request) {
+            self.tell(tab, request, Self::step_of(session, request, &handled));
+        }
+        Ok(handled)
+    }
+
+    /// A set-up command to a tab that others use.
+    pub(crate) fn set_up_live(&mut self, session: SessionId, tab: TabId, request: &Request<'_>, init: &Init) -> Result<Handled, CdpError> {
+        match init.answer {
+            Answer::FrameTree => {
+                let known = self.tabs.get(tab).ok_or(CdpError::TabClosed)?;
+                let tree = known.frames.tree(&known.frame());
+                if !known.frames.is_complete || !self.sessions.enabled_elsewhere(session, "Page") {
+                    self.tell(tab, request, WakeStep::FrameTree);
+                }
+                return Ok(Handled::Reply(tree));
+            }
+            Answer::ScriptIdentifier => {
+                let handled = self.journal_script(session, request);
+                self.tell(tab, request, Self::step_of(session, request, &handled));
+                return Ok(handled);
+            }
+            Answer::IsolatedWorld => {
+                let (result, created) = self.imagine_world(tab, request)?;
+                self.keep_in_journal(session, request);
+                if created == Created::New {
+                    let handled = Handled::Reply(result.clone());
+                    self.tell(tab, request, Self::step_of(session, request, &handled));
+                }
+                return Ok(Handled::Reply(result));
+            }
+            Answer::Empty | Answer::Contexts | Answer::Lifecycle => {}
+        }
+        self.keep_in_journal(session, request);
+        if request.method == "Inspector.enable" && self.tabs.get(tab).is_some_and(|known| known.is_crashed) {
+            self.send_event(session, "Inspector.targetCrashed", "{}");
+        }
+        let is_known_to_chrome = init.replay == Replay::Never
+            || self.is_default_on_persons_tab(session, tab, request)
+            || request.method == "Target.setAutoAttach" && self.shares_children(session, tab, None);
+        if is_known_to_chrome {
+            return Ok(Handled::empty());
+        }
+        if let Some(handled) = self.switch_domain(session, request) {
+            return Ok(handled);
+        }
+        self.tell(tab, request, WakeStep::Other { method: request.method.to_string() });
+        Ok(Handled::empty())
+    }
+
+    /// What is to be done when Chrome has heard a command that the relay has answered.
+    fn step_of(session: SessionId, request: &Request<'_>, handled: &Handled) -> WakeStep {
+        match (request.method.as_ref(), handled) {
+            ("Page.addScriptToEvaluateOnNewDocument", Handled::Reply(result)) => {
+                WakeStep::Script { session, announced: translate::text_field(result, "identifier").unwrap_or_default() }
+            }
+            ("Page.createIsolatedWorld", _) => WakeStep::world(&request.params),
+            (method, _) => WakeStep::Other { method: method.to_owned() },
+        }
+    }
+
+    /// Says to Chrome what a session was answered already. It may take as long as the page likes: nobody waits for it, only
+    /// a tab that wakes.
+    fn tell(&mut self, tab: TabId, request: &Request<'_>, step: WakeStep) {
+        let Some(known) = self.tabs.get_mut(tab) else { return };
+        let continuation = match &mut known.attachment {
+            Attachment::Waking(wake) => {
+                wake.outstanding += 1;
+                Continuation::Waking { tab, step }
+            }
+            Attachment::Live | Attachment::Dormant => Continuation::Told { tab, step },
+        };
+        let params = known.frame_to_real(request.params.as_ref().into()).into_owned();
+        self.call(&Call::CdpCommand { tab, method: &request.method, params: &params, child: None }, continuation);
+    }
+
+    /// The debugger is gone, and what was told it with it.
+    pub(crate) fn forget_told(&mut self, tab: TabId) {
+        self.pending.take_where(|entry| entry.tab == Some(tab) && matches!(entry.continuation, Continuation::Told { .. }));
+    }
+
+    /// A world that clients were told of could not be made: its frame has gone.
+    pub(crate) fn on_world_refused(&mut self, tab: TabId, frame: &str, name: String) {
+        let refused = self.tabs.get_mut(tab).and_then(|known| known.contexts.refused(frame, &World::Isolated(name)));
+        if let Some(context) = refused {
+            self.announce_context_destroyed(tab, &context);
+        }
+    }
+
+    // ---- commands that wait for their turn ----
+
+    /// Whether a command names what Chrome has not made yet, or comes after one that does. The answer to a dialog cannot wait
+    /// for the page that waits for it.
+    pub(crate) fn must_wait_for_turn(&self, session: SessionId, tab: TabId, request: &Request<'_>) -> bool {
+        let Some((view, known)) = self.sessions.get(session).zip(self.tabs.get(tab)) else { return false };
+        let is_after_another = view.waits_for_turn > 0 && request.method != "Page.handleJavaScriptDialog";
+        is_after_another || translate::names_imagined(&known.contexts, &request.method, &request.params)
+    }
+
+    pub(crate) fn wait_for_turn(&mut self, session: SessionId, tab: TabId, request: &Request<'_>) -> Handled {
+        if let Some(view) = self.sessions.get_mut(session) {
+            view.waits_for_turn += 1;
+        }
+        let note = Note::Turn { method: request.method.to_string(), params: request.params.to_string() };
+        self.ask_in_turn(session, tab, None, request, note)
+    }
+
+    /// Chrome answers in order: when it has answered this, it has heard all that was said before. Any question will do.
+    pub(crate) fn ask_in_turn(
+        &mut self,
+        session: SessionId,
+        tab: TabId,
+        child: Option<&ChildId>,
+        request: &Request<'_>,
+        note: Note,
+    ) -> Handled {
+        let question = Request { method: "Runtime.getIsolateId".into(), params: "{}".into(), ..request.clone() };
+        self.forward_noting(session, tab, child, &question, note);
+        Handled::Later
+    }
+
+    pub(crate) fn on_turn(&mut self, client: ClientId, session: SessionId, request: &Request<'_>) {
+        self.end_turn(session);
+        let subject = self.sessions.get(session).map(|view| view.subject.clone());
+        let handled = match subject {
+            Some(Subject::Page(tab)) => self.send_to_live_page(session, tab, request),
+            _ => Err(CdpError::SessionNotFound),
+        };
+        self.answer(client, session, request.id, handled);
+    }
+
+    /// The turn of a command never came; its client was told why.
+    pub(crate) fn on_turn_lost(&mut self, session: SessionId, request: &Request<'_>) {
+        self.end_turn(session);
+        if let Some(context) = bootstrap::helper_in(request) {
+            self.on_helper_failed(session, context);
+        }
+    }
+
+    fn end_turn(&mut self, session: SessionId) {
+        if let Some(view) = self.sessions.get_mut(session) {
+            view.waits_for_turn = view.waits_for_turn.saturating_sub(1);
+        }
+    }
+}

@@ -1,0 +1,111 @@
+/**
+ * Clients that connect while a tab cannot answer: its renderer is stopped, or it waits for somebody to answer its dialog. The
+ * way to all other tabs is open to them at once, and to that one when it goes on. Commands have their usual 30 seconds here, so
+ * that a client that is through has not just outlived them.
+ */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { openTabs, useChain } from '../harness/chain.mjs';
+import { rendererOf, skip } from '../harness/renderers.mjs';
+
+const shared = useChain({
+  args: ['--client-mode', 'multi-client'],
+  pages: {
+    '/held': '<title>held</title><button onclick="document.title = \'clicked\'">go</button><iframe src="/inner"></iframe>',
+    '/inner': '<title>inner</title><p>inside</p>',
+    '/other': '<title>other</title>',
+  },
+});
+
+/** Another site than the rest, so that it has a renderer of its own. */
+const heldUrl = () => shared.site.url('/held').replace('127.0.0.1', 'localhost');
+const pageOf = (pages, name) => pages.find((page) => page.url().endsWith(`/${name}`));
+
+/** Opens the two tabs anew, in which nothing has happened yet. */
+async function opened() {
+  await openTabs(shared.chain, [heldUrl(), shared.site.url('/other')]);
+}
+
+/** Each kind of client connects and uses the other tab while `isHeld`; afterwards `goOn`, and each uses the held one. */
+async function connectBeside(connect, isHeld, goOn) {
+  const { context } = await connect.playwright();
+  const pages = context.pages();
+  assert.equal(await pageOf(pages, 'other').title(), 'other');
+  const puppet = await connect.puppeteer();
+  const puppets = await puppet.pages();
+  assert.equal(await pageOf(puppets, 'other').title(), 'other');
+  assert.ok(isHeld(), 'the tab was held all the while');
+  const [held, puppetHeld] = [pageOf(pages, 'held'), pageOf(puppets, 'held')];
+  const first = held.title();
+  const second = puppetHeld.evaluate(() => document.title);
+  await goOn();
+  assert.deepEqual(await Promise.all([first, second]), ['held', 'held']);
+  assert.equal(await held.frameLocator('iframe').locator('p').innerText(), 'inside');
+  assert.equal(await puppetHeld.frames().at(1).$eval('p', (p) => p.textContent), 'inside');
+  await held.getByRole('button').click();
+  assert.equal(await puppetHeld.title(), 'clicked');
+  await held.reload();
+  assert.equal(await held.title(), 'held');
+  assert.equal(await held.frameLocator('iframe').locator('p').innerText(), 'inside');
+}
+
+test('beside a page in use that is stopped', { skip }, () =>
+  shared.withClients(async (connect) => {
+    await opened();
+    const pid = await rendererOf(shared.chain, '/held');
+    const user = await connect.playwright();
+    const page = pageOf(user.context.pages(), 'held');
+    assert.equal(await page.frameLocator('iframe').locator('p').innerText(), 'inside');
+    process.kill(pid, 'SIGSTOP');
+    try {
+      let isHeld = true;
+      const waiting = page.title().finally(() => (isHeld = false));
+      await connectBeside(
+        connect,
+        () => isHeld,
+        async () => process.kill(pid, 'SIGCONT'),
+      );
+      assert.equal(await waiting, 'held');
+    } finally {
+      process.kill(pid, 'SIGCONT');
+    }
+  }));
+
+test('beside a page that is stopped while the debugger is being attached to it', { skip }, () =>
+  shared.withClients(async (connect) => {
+    await opened();
+    const pid = await rendererOf(shared.chain, '/held');
+    const user = await connect.playwright();
+    process.kill(pid, 'SIGSTOP');
+    try {
+      let isHeld = true;
+      const waiting = pageOf(user.context.pages(), 'held').title().finally(() => (isHeld = false));
+      await connectBeside(
+        connect,
+        () => isHeld,
+        async () => process.kill(pid, 'SIGCONT'),
+      );
+      assert.equal(await waiting, 'held');
+    } finally {
+      process.kill(pid, 'SIGCONT');
+    }
+  }));
+
+test('beside a page that shows a dialog', () =>
+  shared.withClients(async (connect) => {
+    await opened();
+    const user = await connect.playwright();
+    const page = pageOf(user.context.pages(), 'held');
+    const shown = page.waitForEvent('dialog');
+    let isHeld = true;
+    const waiting = page.evaluate(() => alert('hold')).finally(() => (isHeld = false));
+    const dialog = await shown;
+    await connectBeside(
+      connect,
+      () => isHeld,
+      () => dialog.accept(),
+    );
+    await waiting;
+  }));
