@@ -10,7 +10,11 @@ import { rendererOf, skip } from '../harness/renderers.mjs';
 
 const shared = useChain({
   args: ['--client-mode', 'multi-client', '--command-timeout', '2'],
-  pages: { '/stopped': '<title>stopped</title>', '/other': '<title>other</title>' },
+  pages: {
+    '/stopped': '<title>stopped</title>',
+    '/other': '<title>other</title>',
+    '/slow': (_, response) => setTimeout(() => response.setHeader('content-type', 'text/html').end('<title>slow</title>'), 5_000),
+  },
 });
 
 /** Another site than the rest, so that it has a renderer of its own. */
@@ -40,6 +44,45 @@ test('a stopped page fails its commands in time, holds up nobody, and works on w
     assert.equal(await page.evaluate(() => 1 + 1), 2);
   } finally {
     process.kill(pid, 'SIGCONT');
+    await browser.close();
+  }
+});
+
+test('a stopped page that is told to go elsewhere is not waited for either', { skip }, async () => {
+  const pid = await rendererOf(shared.chain, '/stopped');
+  const browser = await playwright.connectOverCDP(shared.chain.cdpUrl);
+  try {
+    const context = browser.contexts()[0];
+    const page = pageOf(context, 'stopped');
+    assert.equal(await page.title(), 'stopped');
+    const session = await context.newCDPSession(page);
+    process.kill(pid, 'SIGSTOP');
+    // The browser asks the server itself; only the page that is to show the answer is not there.
+    const navigated = session.send('Page.navigate', { url: `${stoppedUrl()}?again` });
+    await assert.rejects(session.send('Runtime.evaluate', { expression: '1' }), /the page did not answer for 2 seconds/);
+    await navigated;
+    process.kill(pid, 'SIGCONT');
+    await page.waitForURL('**/stopped?again');
+    await page.goto(stoppedUrl());
+    assert.equal(await page.title(), 'stopped');
+  } finally {
+    process.kill(pid, 'SIGCONT');
+    await browser.close();
+  }
+});
+
+test('a server that takes long is waited for', async () => {
+  const browser = await playwright.connectOverCDP(shared.chain.cdpUrl);
+  try {
+    const page = pageOf(browser.contexts()[0], 'other');
+    assert.equal(await page.title(), 'other');
+    const session = await browser.contexts()[0].newCDPSession(page);
+    const { frameId } = await session.send('Page.navigate', { url: shared.site.url('/slow') });
+    assert.ok(frameId);
+    await page.waitForURL('**/slow');
+    assert.equal(await page.title(), 'slow');
+    await page.goto(shared.site.url('/other'));
+  } finally {
     await browser.close();
   }
 });

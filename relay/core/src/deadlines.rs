@@ -4,7 +4,7 @@
 //! promise that it waits for, a slow load. So when `command_within` is almost over, the page is asked something small. If it
 //! answers, the command is only slow, and gets the same time again; if it does not, the page is stopped or hung, and the command
 //! fails. While a dialog is open the page waits for a client, not a client for the page; and while a page is navigated, both
-//! wait for a server.
+//! wait for a server, until it has answered.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -13,7 +13,11 @@ use crate::Core;
 use crate::error::CdpError;
 use crate::ids::{CallId, ChildId, TabId};
 use crate::pending::{Continuation, Entry, REVIVING};
+use crate::sessions::Subject;
 use crate::wire::Call;
+
+/// How many times its time a command may take while a server lets the page wait: one that says nothing for minutes never will.
+const SERVER_PATIENCE: u32 = 10;
 
 /// How long before the end of a command's time the page is asked whether it is there.
 const PROBE_WITHIN: Duration = Duration::from_secs(5);
@@ -40,18 +44,25 @@ impl Core {
             self.pending.iter().chain(overdue.iter().map(|(_, entry)| entry)).filter(navigates).map(|entry| entry.tab).collect();
         for (call, entry) in overdue {
             if matches!(entry.continuation, Continuation::Reply { .. }) && entry.is_command {
-                let is_navigating = navigating.contains(&entry.tab);
-                self.on_overdue_command(call, entry, is_navigating);
+                let waits_for_server = navigating.contains(&entry.tab) && self.may_wait_for_server(&entry);
+                self.on_overdue_command(call, entry, waits_for_server);
             } else {
                 self.on_overdue_call(call, entry);
             }
         }
     }
 
-    fn on_overdue_command(&mut self, call: CallId, entry: Entry, is_navigating: bool) {
+    /// Whether what a page that is navigated owes may be a server's fault. Where nobody has `Network` on, Chrome does not tell.
+    fn may_wait_for_server(&self, entry: &Entry) -> bool {
+        let Some(known) = entry.tab.and_then(|tab| self.tabs.get(tab)) else { return false };
+        let is_patient = self.now < entry.asked_at + self.config.command_within * SERVER_PATIENCE;
+        is_patient && (known.awaited_document.is_some() || !self.is_on(&Subject::Page(known.id), "Network"))
+    }
+
+    fn on_overdue_command(&mut self, call: CallId, entry: Entry, waits_for_server: bool) {
         let Some(tab) = entry.tab else { return };
         let is_stopped_by_dialog = self.tabs.get(tab).is_some_and(|known| known.dialog_is_open);
-        if is_stopped_by_dialog || is_navigating {
+        if is_stopped_by_dialog || waits_for_server {
             let deadline = Some(self.command_deadline());
             self.pending.insert(call, Entry { deadline, is_probed: false, ..entry });
         } else if entry.is_probed {

@@ -159,11 +159,26 @@ impl Core {
                 self.deliver(&subject, method, params);
             }
             ("Page.frameNavigated", None) => {
+                if translate::locate(params, &["frame", "parentId"]).is_none() {
+                    known.awaited_document = None;
+                }
                 self.deliver(&subject, method, params);
                 self.complete_restored_page(tab, params);
             }
             ("Fetch.requestPaused" | "Fetch.authRequired", _) => self.on_request_paused(&subject, method, params),
+            ("Network.requestWillBeSent", None) => {
+                let is_document = translate::field(params, "type") == Some("\"Document\"");
+                if is_document && text_field(params, "frameId").as_deref() == Some(known.page.as_str()) {
+                    known.awaited_document = text_field(params, "requestId");
+                }
+                self.deliver(&subject, method, params);
+            }
+            ("Network.responseReceived", None) => {
+                known.document_answered(params);
+                self.deliver(&subject, method, params);
+            }
             ("Network.loadingFailed", _) => {
+                known.document_answered(params);
                 if !known.paused.is_empty()
                     && let Some(id) = text_field(params, "requestId")
                 {

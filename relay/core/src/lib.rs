@@ -252,7 +252,7 @@ impl Core {
             _ => Some(self.now + self.config.tab_call_within),
         };
         let is_command = matches!(call, wire::Call::CdpCommand { .. });
-        let entry = pending::Entry { continuation, tab, child, method, deadline, is_command, is_probed: false };
+        let entry = pending::Entry { continuation, tab, child, method, asked_at: self.now, deadline, is_command, is_probed: false };
         if matches!(self.extension, Extension::Absent) {
             self.on_call_failed(entry, &CdpError::ExtensionAbsent);
             return;

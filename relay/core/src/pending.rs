@@ -95,6 +95,7 @@ pub struct Entry {
     pub child: Option<ChildId>,
     /// What is asked, for the error that says it was not answered.
     pub method: String,
+    pub asked_at: Now,
     pub deadline: Option<Now>,
     /// Whether it is a CDP command, and not a call to the browser itself.
     pub is_command: bool,
@@ -116,6 +117,7 @@ impl Entry {
             tab,
             child: None,
             method: String::new(),
+            asked_at: Now::ZERO,
             deadline: None,
             is_command: false,
             is_probed: false,

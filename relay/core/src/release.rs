@@ -67,7 +67,7 @@ impl Core {
     }
 
     /// Whether a session of this target has this domain on.
-    fn is_on(&self, subject: &Subject, domain: &str) -> bool {
+    pub(crate) fn is_on(&self, subject: &Subject, domain: &str) -> bool {
         self.sessions.viewing(subject).any(|(_, view)| view.enabled.contains(domain))
     }
 
@@ -181,6 +181,7 @@ impl crate::targets::Tab {
         self.mirror = Mirror::default();
         self.dialog_is_open = false;
         self.is_crashed = false;
+        self.awaited_document = None;
         self.children.clear();
         self.paused = PausedRequests::default();
         std::mem::take(&mut self.frames)

@@ -41,6 +41,8 @@ pub struct Tab {
     pub lifecycle: BTreeSet<String>,
     /// The page waits for somebody to answer its dialog.
     pub dialog_is_open: bool,
+    /// The request for the page's next document, while its server has not answered: as far as `Network` tells.
+    pub awaited_document: Option<String>,
     /// The page's renderer has crashed, and nobody has reloaded it yet.
     pub is_crashed: bool,
     pub frames: Frames,
@@ -143,6 +145,7 @@ impl Tab {
             loader,
             lifecycle: BTreeSet::new(),
             dialog_is_open: false,
+            awaited_document: None,
             is_crashed: false,
             frames: Frames::default(),
             children: BTreeMap::new(),
@@ -156,6 +159,13 @@ impl Tab {
 
     pub fn is_dormant(&self) -> bool {
         matches!(self.attachment, Attachment::Dormant)
+    }
+
+    /// The server has answered this request, or will not: it may have been the one for the page's document.
+    pub fn document_answered(&mut self, params: &str) {
+        if self.awaited_document.is_some() && self.awaited_document == translate::text_field(params, "requestId") {
+            self.awaited_document = None;
+        }
     }
 
     /// A client's words about the main frame, in Chrome's.

@@ -139,11 +139,42 @@ fn late_words_of_a_debugger_that_was_given_up_change_nothing() {
     assert!(heard.iter().any(|m| m["error"]["message"].as_str().is_some_and(|text| text.contains("did not answer"))), "{heard:?}");
 }
 
-#[test]
-fn a_slow_server_is_waited_for() {
+/// A client that listens to the network has just told its page to go to another document.
+fn navigating() -> (Script, ClientId, String) {
     let (mut script, client, session) = asked();
+    script.request(client, Some(&session), "Network.enable", json!({}));
+    let enable = script.next_command("Network.enable");
+    script.reply(&enable, json!({}));
     script.request(client, Some(&session), "Page.navigate", json!({ "url": "https://slow/" }));
     script.next_command("Page.navigate");
-    let calls = pass(&mut script, 100);
+    script.cdp_event(1, "Network.requestWillBeSent", json!({ "requestId": "r", "type": "Document", "frameId": "T1" }));
+    script.heard(client);
+    (script, client, session)
+}
+
+#[test]
+fn a_slow_server_is_waited_for() {
+    let (mut script, client, _) = navigating();
+    let calls = pass(&mut script, 200);
     assert!(calls.is_empty() && script.heard(client).is_empty(), "{calls:?}");
+}
+
+#[test]
+fn a_page_that_stays_silent_though_the_server_has_answered_is_not_waited_for() {
+    let (mut script, client, _) = navigating();
+    script.cdp_event(1, "Network.responseReceived", json!({ "requestId": "other", "type": "Image" }));
+    pass(&mut script, 60);
+    script.cdp_event(1, "Network.responseReceived", json!({ "requestId": "r", "type": "Document" }));
+    script.heard(client);
+    pass(&mut script, 60);
+    let errors = script.heard(client).into_iter().filter(|m| m["error"].is_object()).count();
+    assert_eq!(errors, 2, "the evaluation and the navigation");
+}
+
+#[test]
+fn a_server_that_never_answers_is_not_waited_for_without_end() {
+    let (mut script, client, _) = navigating();
+    pass(&mut script, 360);
+    let errors = script.heard(client).into_iter().filter(|m| m["error"].is_object()).count();
+    assert_eq!(errors, 2, "the evaluation and the navigation");
 }
