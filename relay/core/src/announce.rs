@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use crate::Core;
-use crate::ids::{ChildId, ClientId, SessionId, TabId, TargetId};
-use crate::sessions::Subject;
+use crate::ids::{ClientId, SessionId, TabId, TargetId};
+use crate::sessions::{AutoAttach, Subject};
 use crate::targets::{Tab, TargetInfo};
 
 impl Core {
@@ -159,7 +159,7 @@ impl Core {
     /// Attaches a tab's page, or the target above it, to a session that asked for it and does not have it yet.
     pub(crate) fn auto_attach_tab(&mut self, session: SessionId, tab: TabId) {
         let Some(view) = self.sessions.get(session) else { return };
-        let Some(filter) = &view.auto_attach else { return };
+        let Some(AutoAttach { filter, .. }) = &view.auto_attach else { return };
         let wanted = match view.subject {
             Subject::Browser if filter.wants("page") => Subject::Page(tab),
             Subject::Browser if filter.wants("tab") => Subject::Tab(tab),
@@ -206,21 +206,5 @@ impl Core {
 
     fn browser_sessions(&self) -> Vec<SessionId> {
         self.sessions.at(None).map(|(id, _)| id).collect()
-    }
-
-    // ---- targets below a page ----
-
-    /// A target has appeared below a page or below one of its children. `false` when no session wants it.
-    pub(crate) fn announce_child(&mut self, tab: TabId, child: &ChildId) -> bool {
-        let Some(known) = self.tabs.get(tab).and_then(|tab| tab.children.get(child)) else { return false };
-        let (kind, waiting) = (known.kind.clone(), known.waiting_for_debugger);
-        let above = known.below.clone().map_or(Subject::Page(tab), |below| Subject::Child(tab, below));
-        let wants = |view: &crate::sessions::Session| view.auto_attach.as_ref().is_some_and(|filter| filter.wants(&kind));
-        let parents: Vec<SessionId> = self.sessions.viewing(&above).filter(|(_, view)| wants(view)).map(|(id, _)| id).collect();
-        for parent in &parents {
-            let opened = self.open_session(*parent, Subject::Child(tab, child.clone()));
-            self.announce_attached(opened, waiting);
-        }
-        !parents.is_empty()
     }
 }

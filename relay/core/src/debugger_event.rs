@@ -2,18 +2,14 @@
 
 use std::borrow::Cow;
 
-use serde::Deserialize;
-use serde_json::value::RawValue;
-
 use crate::Core;
 use crate::contexts::{Context, Created};
 use crate::error::CdpError;
-use crate::ids::{ChildId, SessionId, TabId, TargetId};
-use crate::mirror::Mirror;
-use crate::pending::{Continuation, Entry};
+use crate::ids::{ChildId, SessionId, TabId};
+use crate::pending::Continuation;
 use crate::sessions::Subject;
 use crate::switches::LIFECYCLE;
-use crate::targets::{Attachment, Child, HeldEvent, Tab, WakeStage};
+use crate::targets::{Attachment, HeldEvent, Tab, WakeStage};
 use crate::translate::{self, text_field};
 use crate::wire::TabDetached;
 
@@ -216,84 +212,6 @@ impl Core {
         match known.contexts.created(description) {
             Some(Created::Paired) => {}
             Some(Created::New) | None => self.deliver(&Subject::Page(tab), "Runtime.executionContextCreated", params),
-        }
-    }
-
-    // ---- targets below a tab ----
-
-    fn on_child_attached(&mut self, tab: TabId, below: Option<&ChildId>, params: &str) {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Attached<'a> {
-            session_id: String,
-            #[serde(borrow)]
-            target_info: &'a RawValue,
-            #[serde(default)]
-            waiting_for_debugger: bool,
-        }
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Info {
-            target_id: String,
-            #[serde(rename = "type")]
-            kind: String,
-        }
-        let Ok(attached) = serde_json::from_str::<Attached<'_>>(params) else { return };
-        let Ok(info) = serde_json::from_str::<Info>(attached.target_info.get()) else { return };
-        let child = ChildId::new(&attached.session_id);
-        let context = serde_json::Value::from(self.context.as_str()).to_string();
-        // Clients know the person's profile under the relay's id.
-        let target_info =
-            translate::replace(attached.target_info.get().into(), &["browserContextId"], |_| Some(context.clone())).into_owned();
-        let entry = Child {
-            target_info,
-            target: TargetId::new(&info.target_id),
-            kind: info.kind,
-            below: below.cloned(),
-            waiting_for_debugger: attached.waiting_for_debugger,
-            mirror: Mirror::default(),
-            navigating: None,
-        };
-        let Some(known) = self.tabs.get_mut(tab) else { return };
-        known.children.insert(child.clone(), entry);
-        let wanted = self.announce_child(tab, &child);
-        if !wanted && attached.waiting_for_debugger {
-            // Nobody will resume it, and the page must not wait for ever.
-            self.resume_child(tab, &child);
-        }
-    }
-
-    fn on_child_detached(&mut self, tab: TabId, child: &ChildId) {
-        let of_child = self.pending.take_where(|entry| entry.tab == Some(tab) && entry.child.as_ref() == Some(child));
-        for entry in of_child {
-            self.on_child_call_lost(tab, child, entry);
-        }
-        let Some(known) = self.tabs.get(tab) else { return };
-        let below: Vec<ChildId> =
-            known.children.iter().filter(|(_, other)| other.below.as_ref() == Some(child)).map(|(id, _)| id.clone()).collect();
-        for grandchild in below {
-            self.on_child_detached(tab, &grandchild);
-        }
-        let views: Vec<SessionId> = self.sessions.viewing(&Subject::Child(tab, child.clone())).map(|(id, _)| id).collect();
-        for session in views {
-            self.end_session(session);
-        }
-        if let Some(known) = self.tabs.get_mut(tab) {
-            known.children.remove(child);
-        }
-    }
-
-    /// A frame that navigates to a site of its parent's process leaves its own, and Chrome's answer to the navigation is
-    /// lost with that. What it would say is known already, and the frame goes on under its parent's session.
-    fn on_child_call_lost(&mut self, tab: TabId, child: &ChildId, entry: Entry) {
-        let navigating = self.tabs.get(tab).and_then(|tab| tab.children.get(child)?.navigating.as_ref());
-        if let (Continuation::Reply { client, session, request, .. }, "Page.navigate", Some((frame, loader))) =
-            (&entry.continuation, entry.method.as_str(), navigating)
-        {
-            let result = serde_json::json!({ "frameId": frame, "loaderId": loader }).to_string();
-            self.send_reply(*client, *session, *request, &result);
-        } else {
-            self.on_call_failed(entry, &CdpError::SessionNotFound);
         }
     }
 }

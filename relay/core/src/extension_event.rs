@@ -9,7 +9,7 @@ use crate::ids::{CallId, ChildId, TabId};
 use crate::pending::{Continuation, Entry, Note};
 use crate::targets::Tab;
 use crate::wire::{self, Call, CdpEvent, Hello, Incoming, TabRemoved, TabReport};
-use crate::{Core, Extension, OnDisconnect};
+use crate::{Core, Extension};
 
 impl Core {
     // ---- the link ----
@@ -138,11 +138,7 @@ impl Core {
                     let result = serde_json::json!({ "targetId": target }).to_string();
                     self.send_reply(client, session, request, &result);
                     // The client may have gone meanwhile, or attaches to no tab by itself.
-                    if self.clients.get(client).is_none() && self.config.on_disconnect == OnDisconnect::CloseCreated {
-                        self.close_created(tab);
-                    } else {
-                        self.detach_if_unused(tab);
-                    }
+                    self.close_or_detach(tab);
                 }
                 Err(error) => self.send_error(client, session, request, &CdpError::Refused(format!("Target.createTarget: {error}"))),
             },

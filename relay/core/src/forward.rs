@@ -10,7 +10,6 @@ use crate::intercept::Handled;
 use crate::pending::{Continuation, Note, REVIVING};
 use crate::sessions::Subject;
 use crate::switches::gate_of;
-use crate::targets::Child;
 use crate::wire::Call;
 use crate::{bootstrap, journal, translate};
 
@@ -51,9 +50,6 @@ impl Core {
         if self.is_default_on_persons_tab(session, tab, request) {
             return Ok(Handled::empty());
         }
-        if request.method == "Target.setAutoAttach" && self.shares_children(session, tab, None) {
-            return Ok(Handled::empty());
-        }
         Ok(self.forward(session, tab, None, request))
     }
 
@@ -66,9 +62,6 @@ impl Core {
         }
         self.keep_in_journal(session, request);
         if self.is_default_on_persons_tab(session, tab, request) {
-            return Handled::empty();
-        }
-        if request.method == "Target.setAutoAttach" && self.shares_children(session, tab, Some(child)) {
             return Handled::empty();
         }
         self.forward(session, tab, Some(child), request)
@@ -122,26 +115,6 @@ impl Core {
         for params in all {
             self.send_event(session, "Runtime.executionContextCreated", &params);
         }
-    }
-
-    /// A session that asks for the targets below its own learns of those that are there already. Says whether others ask for
-    /// them too: then Chrome has heard it, and must not hear that one of them asks for fewer, or no more.
-    pub(crate) fn shares_children(&mut self, session: SessionId, tab: TabId, above: Option<&ChildId>) -> bool {
-        let Some(view) = self.sessions.get(session) else { return false };
-        let is_shared = self.sessions.viewing(&view.subject).any(|(id, other)| id != session && other.auto_attach.is_some());
-        let Some(filter) = view.auto_attach.clone() else { return is_shared };
-        let Some(known) = self.tabs.get(tab) else { return is_shared };
-        let is_wanted = |child: &Child| child.below.as_ref() == above && filter.wants(&child.kind);
-        let below: Vec<ChildId> = known.children.iter().filter(|(_, child)| is_wanted(child)).map(|(id, _)| id.clone()).collect();
-        for child in below {
-            let subject = Subject::Child(tab, child);
-            if self.sessions.viewing(&subject).any(|(_, view)| view.parent == Some(session)) {
-                continue;
-            }
-            let opened = self.open_session(session, subject);
-            self.announce_attached(opened, false);
-        }
-        is_shared
     }
 
     /// Tells a client what Chrome answered to its command, in the ids that the client knows. The session may have ended.

@@ -94,7 +94,6 @@ pub const INIT: &[Init] = &[
     init("Runtime.setAsyncCallStackDepth",             Answer::Empty,            Replay::Always),
     init("Security.disable",                           Answer::Empty,            Replay::Always),
     init("Security.enable",                            Answer::Empty,            Replay::Always),
-    init("Target.setAutoAttach",                       Answer::Empty,            Replay::Always),
     init("WebMCP.enable",                              Answer::Empty,            Replay::Always),
 ];
 

@@ -9,6 +9,7 @@
 mod announce;
 mod bootstrap;
 pub mod cdp;
+mod children;
 mod clients;
 mod contexts;
 mod deadlines;

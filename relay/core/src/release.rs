@@ -2,7 +2,7 @@
 //! and the debugger itself when it was the last to use the tab.
 
 use crate::frames::Frames;
-use crate::ids::{ChildId, ClientId, TabId};
+use crate::ids::{ClientId, TabId};
 use crate::interception::PausedRequests;
 use crate::journal::{self, Entry, Replay};
 use crate::mirror::Mirror;
@@ -25,7 +25,7 @@ impl Core {
         if self.tabs.get(tab).is_some_and(crate::targets::Tab::is_live) {
             self.switch_off(ended, tab);
             self.release_interception(ended);
-            self.resume_unseen_children(tab);
+            self.release_children(&ended.subject);
         }
     }
 
@@ -33,20 +33,26 @@ impl Core {
     pub(crate) fn release_client(&mut self, client: ClientId) {
         self.pending.take_where(|entry| matches!(&entry.continuation, Continuation::Reply { client: of, .. } if *of == client));
         for tab in self.tabs.ids() {
-            let is_its_own = self.tabs.get(tab).is_some_and(|known| known.created_by == Some(client));
-            if is_its_own && self.config.on_disconnect == OnDisconnect::CloseCreated {
-                self.close_created(tab);
-            } else {
-                self.detach_if_unused(tab);
-            }
+            self.close_or_detach(tab);
         }
         self.texts.forget_unused();
     }
 
-    /// Closes a tab whose client has gone. Where that fails it is a tab like any other, and is not kept for its sake.
-    pub(crate) fn close_created(&mut self, tab: TabId) {
-        self.tabs.get_mut(tab).into_iter().for_each(|known| known.created_by = None);
-        self.call(&Call::CloseTab { tab }, Continuation::Nothing);
+    /// A tab whose client has gone is closed if the relay was told so, once the browser is there; a tab that nobody uses any
+    /// more needs no debugger.
+    pub(crate) fn close_or_detach(&mut self, tab: TabId) {
+        if !self.is_left_to_close(tab) {
+            self.detach_if_unused(tab);
+        } else if matches!(self.extension, Extension::Ready { .. }) {
+            // Where closing fails it is a tab like any other, and is not kept for its client's sake.
+            self.tabs.get_mut(tab).into_iter().for_each(|known| known.created_by = None);
+            self.call(&Call::CloseTab { tab }, Continuation::Nothing);
+        }
+    }
+
+    fn is_left_to_close(&self, tab: TabId) -> bool {
+        let creator = self.tabs.get(tab).and_then(|known| known.created_by);
+        self.config.on_disconnect == OnDisconnect::CloseCreated && creator.is_some_and(|client| self.clients.get(client).is_none())
     }
 
     /// What only this session had on in Chrome is switched off, and what it set is set back. A `Fetch` left on would hold every
@@ -81,15 +87,6 @@ impl Core {
                 undo.push((format!("{name}.disable"), "{}".to_owned()));
             }
         }
-        if ended.auto_attach.is_some() {
-            let nobody = r#"{"autoAttach":false,"waitForDebuggerOnStart":false,"flatten":true}"#;
-            let asked = |view: &Session| {
-                view.journal.entries().iter().rfind(|entry| entry.method == "Target.setAutoAttach").map(|entry| entry.params.to_string())
-            };
-            let others =
-                self.sessions.viewing(&ended.subject).filter(|(_, view)| view.auto_attach.is_some()).find_map(|(_, view)| asked(view));
-            undo.push(("Target.setAutoAttach".to_owned(), others.unwrap_or_else(|| nobody.to_owned())));
-        }
         for entry in ended.journal.entries().iter().filter(|entry| self.reached_chrome(ended, entry)) {
             let name = translate::field(&entry.params, "name").unwrap_or("null");
             let others = || self.sessions.viewing(&ended.subject);
@@ -117,27 +114,6 @@ impl Core {
         !is_default || tab.is_some_and(|tab| tab.created_by == Some(view.client))
     }
 
-    /// A target that waits for a client that has gone would wait for ever.
-    fn resume_unseen_children(&mut self, tab: TabId) {
-        let Some(known) = self.tabs.get_mut(tab) else { return };
-        let waiting: Vec<ChildId> =
-            known.children.iter().filter(|(_, child)| child.waiting_for_debugger).map(|(id, _)| id.clone()).collect();
-        for child in waiting {
-            let is_seen = self.sessions.viewing(&Subject::Child(tab, child.clone())).next().is_some();
-            if !is_seen {
-                self.resume_child(tab, &child);
-            }
-        }
-    }
-
-    pub(crate) fn resume_child(&mut self, tab: TabId, child: &ChildId) {
-        if let Some(known) = self.tabs.get_mut(tab).and_then(|tab| tab.children.get_mut(child)) {
-            known.waiting_for_debugger = false;
-        }
-        let method = "Runtime.runIfWaitingForDebugger";
-        self.call(&Call::CdpCommand { tab, method, params: "{}", child: Some(child) }, Continuation::Nothing);
-    }
-
     /// Takes the debugger off every tab, whoever uses it.
     pub(crate) fn detach_all(&mut self) {
         for tab in self.tabs.ids() {
@@ -154,11 +130,9 @@ impl Core {
         // Also by the target above it: Puppeteer attaches to that first, and to the page a moment later.
         let is_seen = self.sessions.at(Some(tab)).next().is_some();
         let is_used = is_seen || self.pending.asks(tab);
-        let clients = &self.clients;
-        let Some(known) = self.tabs.get_mut(tab) else { return };
         // One that is closed next keeps it till then: without it the page could ask the person whether they mean it.
-        let is_closed_next =
-            self.config.on_disconnect == OnDisconnect::CloseCreated && known.created_by.is_some_and(|client| clients.get(client).is_none());
+        let is_closed_next = self.is_left_to_close(tab);
+        let Some(known) = self.tabs.get_mut(tab) else { return };
         if is_used || is_closed_next || !known.is_live() {
             return;
         }
@@ -182,6 +156,7 @@ impl crate::targets::Tab {
         self.dialog_is_open = false;
         self.is_crashed = false;
         self.awaited_document = None;
+        self.children_asked = None;
         self.children.clear();
         self.paused = PausedRequests::default();
         std::mem::take(&mut self.frames)

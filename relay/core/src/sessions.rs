@@ -48,7 +48,7 @@ pub struct Session {
     /// `Target.setDiscoverTargets`: which targets this session is told of.
     pub discovers: Option<Filter>,
     /// `Target.setAutoAttach`: which targets are attached to this session as they appear.
-    pub auto_attach: Option<Filter>,
+    pub auto_attach: Option<AutoAttach>,
     /// The domains this session enabled; their events reach it.
     pub enabled: BTreeSet<String>,
     pub journal: Journal,
@@ -58,6 +58,13 @@ pub struct Session {
     pub waits_for_turn: usize,
     /// `Fetch.enable`: which requests stop for this session.
     pub interception: Option<Interception>,
+}
+
+#[derive(Debug, Clone)]
+pub struct AutoAttach {
+    pub filter: Filter,
+    /// `waitForDebuggerOnStart`: targets are stopped at their start until this session resumes them.
+    pub stops: bool,
 }
 
 /// Which kinds of target a client wants: the first entry that fits decides.

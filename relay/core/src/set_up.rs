@@ -86,9 +86,7 @@ impl Core {
         if request.method == "Inspector.enable" && self.tabs.get(tab).is_some_and(|known| known.is_crashed) {
             self.send_event(session, "Inspector.targetCrashed", "{}");
         }
-        let is_known_to_chrome = init.replay == Replay::Never
-            || self.is_default_on_persons_tab(session, tab, request)
-            || request.method == "Target.setAutoAttach" && self.shares_children(session, tab, None);
+        let is_known_to_chrome = init.replay == Replay::Never || self.is_default_on_persons_tab(session, tab, request);
         if is_known_to_chrome {
             return Ok(Handled::empty());
         }
@@ -112,7 +110,7 @@ impl Core {
 
     /// Says to Chrome what a session was answered already. It may take as long as the page likes: nobody waits for it, only
     /// a tab that wakes.
-    fn tell(&mut self, tab: TabId, request: &Request<'_>, step: WakeStep) {
+    pub(crate) fn tell(&mut self, tab: TabId, request: &Request<'_>, step: WakeStep) {
         let Some(known) = self.tabs.get_mut(tab) else { return };
         let continuation = match &mut known.attachment {
             Attachment::Waking(wake) => {

@@ -47,6 +47,8 @@ impl Core {
             if attached {
                 self.adopt_attachment(tab);
             }
+            // Its client may have left while the browser was away.
+            self.close_or_detach(tab);
         }
         self.resume_deferred();
     }

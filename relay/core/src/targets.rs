@@ -46,6 +46,8 @@ pub struct Tab {
     /// The page's renderer has crashed, and nobody has reloaded it yet.
     pub is_crashed: bool,
     pub frames: Frames,
+    /// Whether Chrome was asked to attach to targets below the page, and to stop them at their start.
+    pub children_asked: Option<bool>,
     /// Child sessions that Chrome opened below the tab, with the `targetInfo` it gave.
     pub children: BTreeMap<ChildId, Child>,
     /// Requests that wait for a client to say what becomes of them.
@@ -105,6 +107,8 @@ pub struct Child {
     /// The child session it was attached below; `None` when below the tab's page itself.
     pub below: Option<ChildId>,
     pub waiting_for_debugger: bool,
+    /// The same question for the targets below this one.
+    pub children_asked: Option<bool>,
     pub mirror: Mirror,
     /// The last navigation that began in it, as `Page.frameStartedNavigating` told: frame and loader.
     pub navigating: Option<(String, String)>,
@@ -148,6 +152,7 @@ impl Tab {
             awaited_document: None,
             is_crashed: false,
             frames: Frames::default(),
+            children_asked: None,
             children: BTreeMap::new(),
             paused: PausedRequests::default(),
         }

@@ -31,6 +31,7 @@ impl Core {
     pub(crate) fn wake(&mut self, tab: TabId) {
         let Some(known) = self.tabs.get_mut(tab) else { return };
         known.attachment = Attachment::Waking(Wake::default());
+        known.children_asked = None;
         tracing::info!(%tab, "waking");
         self.call(&Call::AttachTab { tab }, Continuation::Attached { tab });
     }
@@ -49,7 +50,7 @@ impl Core {
     }
 
     /// What Chrome is told of the tab's sessions, in the order they said it; the same thing only once.
-    fn replay_steps(&self, tab: TabId) -> Vec<(String, Arc<str>, WakeStep)> {
+    fn replay_steps(&mut self, tab: TabId) -> Vec<(String, Arc<str>, WakeStep)> {
         let mut steps: Vec<(String, Arc<str>, _)> = vec![
             ("Page.getFrameTree".to_owned(), "{}".into(), WakeStep::FrameTree),
             // Whether the page has crashed.
@@ -70,6 +71,10 @@ impl Core {
                     steps.push((entry.method.clone(), entry.params.clone(), step));
                 }
             }
+        }
+        if let Some(params) = self.children_to_ask_for(&Subject::Page(tab)) {
+            let method = "Target.setAutoAttach".to_owned();
+            steps.push((method.clone(), params.into(), WakeStep::Other { method }));
         }
         if let Some(params) = self.interception_of(&Subject::Page(tab)) {
             // A debugger that outlived the extension's worker may hold requests that no client can answer any more.

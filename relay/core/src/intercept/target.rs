@@ -9,7 +9,7 @@ use crate::error::CdpError;
 use crate::ids::{ClientId, SessionId, TabId};
 use crate::intercept::Handled;
 use crate::pending::Continuation;
-use crate::sessions::{Filter, Subject};
+use crate::sessions::{AutoAttach, Filter, Subject};
 use crate::wire::Call;
 
 /// More than a client with two sessions for each of thousands of tabs needs.
@@ -85,6 +85,8 @@ impl Core {
         #[serde(rename_all = "camelCase")]
         struct Params {
             auto_attach: bool,
+            #[serde(default)]
+            wait_for_debugger_on_start: bool,
             flatten: Option<bool>,
             filter: Option<Filter>,
         }
@@ -92,9 +94,9 @@ impl Core {
         if params.auto_attach && params.flatten != Some(true) {
             return Err(CdpError::Refused("Target.setAutoAttach: only flat sessions are served; pass flatten: true".to_owned()));
         }
-        let filter = params.auto_attach.then(|| params.filter.unwrap_or_default());
+        let wanted = AutoAttach { filter: params.filter.unwrap_or_default(), stops: params.wait_for_debugger_on_start };
         if let Some(view) = self.sessions.get_mut(session) {
-            view.auto_attach = filter;
+            view.auto_attach = params.auto_attach.then_some(wanted);
         }
         match subject {
             Subject::Browser => {
@@ -107,8 +109,7 @@ impl Core {
                 self.auto_attach_tab(session, *tab);
                 Ok(Handled::empty())
             }
-            Subject::Page(tab) => self.to_page(session, *tab, request),
-            Subject::Child(tab, child) => Ok(self.to_child(session, *tab, child, &request)),
+            Subject::Page(_) | Subject::Child(..) => self.ask_for_children(session, subject, &request),
         }
     }
 

@@ -159,3 +159,19 @@ fn a_tab_in_the_making_is_closed_too_when_its_client_wants_none_left() {
     script.reply_error(&close, json!("Tabs cannot be edited right now"));
     assert_eq!(script.next_call("detachTab")["params"]["tabId"], 9, "one that stays is given back");
 }
+
+#[test]
+fn a_tab_whose_client_left_while_the_browser_was_away_is_closed_when_it_is_back() {
+    let mut script = Script::with_tabs(1);
+    script.core.config.on_disconnect = crate::OnDisconnect::CloseCreated;
+    let (client, _) = script.attached_client();
+    script.request(client, None, "Target.createTarget", json!({ "url": "about:blank" }));
+    let create = script.next_call("createTab");
+    script.reply(&create, tab(9));
+    script.input(crate::Input::ExtensionClosed);
+    script.input(crate::Input::ClientClosed(client));
+    script.calls();
+    script.connect_browser(vec![tab(1), tab(9)]);
+    assert_eq!(script.next_call("closeTab")["params"]["tabId"], 9);
+    assert!(script.calls().is_empty(), "the person's own stays");
+}
