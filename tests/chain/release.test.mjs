@@ -60,6 +60,13 @@ async function startClient(work) {
   };
 }
 
+const pageOf = (context) => context.pages().find((page) => page.url().endsWith('/page'));
+
+async function connected() {
+  const browser = await playwright.connectOverCDP(shared.chain.cdpUrl);
+  return { browser, context: browser.contexts()[0] };
+}
+
 const isGivenBack = () => until('the debugger is off', async () => (await attachedUrls(shared.chain)).length === 0, 2_000);
 
 test('a client that is killed leaves a page as it was, and its debugger is off', async () => {
@@ -103,10 +110,28 @@ test('a page that a client stopped in the debugger goes on', async () => {
   await isGivenBack();
 });
 
+test('a page that stopped at a breakpoint of a client that is killed goes on, though another client debugs it too', async () => {
+  const { browser, context } = await connected();
+  const session = await context.newCDPSession(pageOf(context));
+  await session.send('Debugger.enable');
+  const client = await startClient(async (page, context) => {
+    const session = await context.newCDPSession(page);
+    await session.send('Debugger.enable');
+    const { result } = await session.send('Runtime.evaluate', { expression: 'tell' });
+    const stopped = new Promise((resolve) => session.once('Debugger.paused', resolve));
+    await session.send('Debugger.setBreakpointOnFunctionCall', { objectId: result.objectId });
+    await stopped;
+  });
+  await client.kill();
+  await saidNext('width');
+  await browser.close();
+  await isGivenBack();
+});
+
 test('of two clients the one that leaves takes its own with it, and the other keeps what it set', async () => {
   const open = async () => {
-    const browser = await playwright.connectOverCDP(shared.chain.cdpUrl);
-    return { browser, page: browser.contexts()[0].pages().find((page) => page.url().endsWith('/page')) };
+    const { browser, context } = await connected();
+    return { browser, page: pageOf(context) };
   };
   const [one, other] = [await open(), await open()];
   await other.page.emulateMedia({ media: 'print' });

@@ -124,6 +124,10 @@ impl Core {
             Continuation::Reply { client, session, request, note: Note::Turn { method, params } } => {
                 self.on_turn(client, session, &Request { id: request, method: method.into(), params: params.into(), session: None });
             }
+            Continuation::Reply { client, session, request, note: Note::Breakpoint } => {
+                self.on_breakpoint_set(session, entry.tab, entry.child.as_ref(), result.get());
+                self.send_reply(client, session, request, result.get());
+            }
             Continuation::Reply { client, session, request, note } => {
                 self.on_command_answered(client, session, request, entry.tab, note, result.get());
             }

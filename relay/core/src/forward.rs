@@ -50,7 +50,10 @@ impl Core {
         if self.is_default_on_persons_tab(session, tab, request) {
             return Ok(Handled::empty());
         }
-        Ok(self.forward(session, tab, None, request))
+        match self.forward_breakpoint(session, tab, None, request) {
+            Some(handled) => Ok(handled),
+            None => Ok(self.forward(session, tab, None, request)),
+        }
     }
 
     /// A command of a session that sees a target below a tab.
@@ -64,7 +67,10 @@ impl Core {
         if self.is_default_on_persons_tab(session, tab, request) {
             return Handled::empty();
         }
-        self.forward(session, tab, Some(child), request)
+        match self.forward_breakpoint(session, tab, Some(child), request) {
+            Some(handled) => handled,
+            None => self.forward(session, tab, Some(child), request),
+        }
     }
 
     pub(crate) fn keep_in_journal(&mut self, session: SessionId, request: &Request<'_>) {

@@ -100,6 +100,9 @@ pub const INIT: &[Init] = &[
 /// What a session sets in a page, and what sets it back when the session goes: the method, and its parameters.
 #[rustfmt::skip]
 const OVERRIDES: &[(&str, &str, &str)] = &[
+    ("Debugger.setBreakpointsActive",               "Debugger.setBreakpointsActive",               r#"{"active":true}"#),
+    ("Debugger.setPauseOnExceptions",               "Debugger.setPauseOnExceptions",               r#"{"state":"none"}"#),
+    ("Debugger.setSkipAllPauses",                   "Debugger.setSkipAllPauses",                   r#"{"skip":false}"#),
     ("Emulation.setAutoDarkModeOverride",           "Emulation.setAutoDarkModeOverride",           "{}"),
     ("Emulation.setCPUThrottlingRate",              "Emulation.setCPUThrottlingRate",              r#"{"rate":1}"#),
     ("Emulation.setDataSaverOverride",              "Emulation.setDataSaverOverride",              "{}"),

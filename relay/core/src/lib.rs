@@ -8,6 +8,7 @@
 
 mod announce;
 mod bootstrap;
+mod breakpoints;
 pub mod cdp;
 mod children;
 mod clients;

@@ -39,9 +39,13 @@ const TOLD: &[Told] = &[
 const MOST: usize = 5_000;
 const LONGEST: usize = 8 << 10;
 
-/// An entry enters with its event, and leaves when it is taken back, with its document, or when the domain is switched off.
 #[derive(Debug, Default)]
-pub struct Mirror(Vec<Entry>);
+pub struct Mirror {
+    /// An entry enters with its event, and leaves when it is taken back, with its document, or when the domain is switched off.
+    told: Vec<Entry>,
+    /// The breakpoints at which the target has stopped; none while it runs.
+    pub stopped_at: Vec<String>,
+}
 
 #[derive(Debug)]
 struct Entry {
@@ -59,21 +63,26 @@ impl Mirror {
         }
         if event == "Page.frameDetached" {
             let frame = translate::field(params, "frameId").unwrap_or_default();
-            self.0.retain(|entry| entry.event != LIFECYCLE || entry.id != frame);
+            self.told.retain(|entry| entry.event != LIFECYCLE || entry.id != frame);
             return;
         }
-        if event == LIFECYCLE {
-            self.note_lifecycle(params);
-            return;
+        match event {
+            LIFECYCLE => return self.note_lifecycle(params),
+            "Debugger.paused" => {
+                self.stopped_at =
+                    translate::field(params, "hitBreakpoints").and_then(|ids| serde_json::from_str(ids).ok()).unwrap_or_default();
+            }
+            "Debugger.resumed" => self.stopped_at.clear(),
+            _ => {}
         }
         for told in TOLD {
             if told.event == event {
                 let Some(id) = translate::locate(params, told.id) else { return };
-                self.0.retain(|entry| entry.event != event || entry.id != id);
+                self.told.retain(|entry| entry.event != event || entry.id != id);
                 self.push(Entry { event: told.event, id: id.to_owned(), params: params.into() });
             } else if told.taken_back_by == event {
                 let id = translate::field(params, told.taken_back_id).unwrap_or_default();
-                self.0.retain(|entry| entry.event != told.event || entry.id != id);
+                self.told.retain(|entry| entry.event != told.event || entry.id != id);
             }
         }
     }
@@ -82,7 +91,7 @@ impl Mirror {
     fn note_lifecycle(&mut self, params: &str) {
         let Some(frame) = translate::field(params, "frameId") else { return };
         if translate::field(params, "name") == Some("\"init\"") {
-            self.0.retain(|entry| entry.event != LIFECYCLE || entry.id != frame);
+            self.told.retain(|entry| entry.event != LIFECYCLE || entry.id != frame);
         }
         self.push(Entry { event: LIFECYCLE, id: frame.to_owned(), params: params.into() });
     }
@@ -91,23 +100,26 @@ impl Mirror {
         if entry.params.len() > LONGEST {
             return;
         }
-        let mut alike = self.0.iter().enumerate().filter(|(_, kept)| kept.event == entry.event).map(|(index, _)| index);
+        let mut alike = self.told.iter().enumerate().filter(|(_, kept)| kept.event == entry.event).map(|(index, _)| index);
         let oldest = alike.next();
         if alike.count() + 1 >= MOST
             && let Some(oldest) = oldest
         {
-            self.0.remove(oldest);
+            self.told.remove(oldest);
         }
-        self.0.push(entry);
+        self.told.push(entry);
     }
 
     /// The switch is off in Chrome, which tells it all again when it is on again.
     pub fn forget(&mut self, switch: &str) {
-        self.0.retain(|entry| gate_of(entry.event) != switch);
+        self.told.retain(|entry| gate_of(entry.event) != switch);
+        if switch == "Debugger" {
+            self.stopped_at.clear();
+        }
     }
 
     fn of_switch(&self, switch: &str) -> Vec<(&'static str, Arc<str>)> {
-        self.0.iter().filter(|entry| gate_of(entry.event) == switch).map(|entry| (entry.event, entry.params.clone())).collect()
+        self.told.iter().filter(|entry| gate_of(entry.event) == switch).map(|entry| (entry.event, entry.params.clone())).collect()
     }
 }
 

@@ -56,6 +56,8 @@ pub enum Note {
     },
     /// The result is the tree of all frames.
     FrameTree,
+    /// The result names a breakpoint.
+    Breakpoint,
     /// Sessions intercept together; if Chrome refuses, this one wants again what it wanted before.
     Interception {
         before: Option<Interception>,

@@ -67,6 +67,9 @@ impl Core {
             let child = if let Subject::Child(_, child) = &ended.subject { Some(child) } else { None };
             self.call(&Call::CdpCommand { tab, method: &method, params: &params, child }, Continuation::Nothing);
         }
+        if self.is_on(&ended.subject, "Debugger") {
+            self.release_breakpoints(ended);
+        }
         for switch in ended.enabled.iter().filter(|switch| !self.is_on(&ended.subject, switch)).collect::<Vec<_>>() {
             self.on_switched_off(&ended.subject, switch);
         }

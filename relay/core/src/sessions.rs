@@ -56,6 +56,8 @@ pub struct Session {
     pub sets_up: bool,
     /// How many of its commands wait until Chrome has heard what it said before.
     pub waits_for_turn: usize,
+    /// Breakpoints that it set, by Chrome's ids.
+    pub breakpoints: BTreeSet<String>,
     /// `Fetch.enable`: which requests stop for this session.
     pub interception: Option<Interception>,
 }
@@ -126,6 +128,7 @@ impl Sessions {
             journal: Journal::default(),
             sets_up: true,
             waits_for_turn: 0,
+            breakpoints: BTreeSet::new(),
             interception: None,
         };
         self.map.insert(id, session);

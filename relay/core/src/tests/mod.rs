@@ -1,5 +1,6 @@
 //! Behaviours of the core, as scripts on a fake clock: what clients and the extension say, and what they must hear.
 
+mod breakpoints;
 mod children;
 mod dormant;
 mod interception;
