@@ -4,8 +4,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
+import { chromium as playwright } from 'playwright-core';
+import puppeteer from 'puppeteer-core';
+
 import { asPerson, attachedUrls, inExtension, openTabs, useChain } from '../harness/chain.mjs';
-import { EXTENSION_ID, until } from '../harness/processes.mjs';
+import { EXTENSION_ID, startChain, until } from '../harness/processes.mjs';
 
 const shared = useChain({
   extensions: [fileURLToPath(new URL('../../fixtures/other_debugger', import.meta.url))],
@@ -90,6 +93,36 @@ const crash = (name) =>
     session.send('Page.crash').catch(() => {});
     await pageOf(own, name).waitForEvent('crash');
   });
+
+test('a tab in which DevTools opens, and is closed again, can be used all the while', async () => {
+  // DevTools would look for news on the web.
+  const offline = '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1';
+  const chain = await startChain({ chromiumArgs: ['--auto-open-devtools-for-tabs', offline] });
+  const isDevTools = (target) => target.url().startsWith('devtools://');
+  const person = await puppeteer.connect({ browserWSEndpoint: chain.chromium.ownUrl, defaultViewport: null });
+  const browser = await playwright.connectOverCDP(chain.cdpUrl);
+  try {
+    const known = new Set(person.targets());
+    const page = await browser.contexts()[0].newPage();
+    const tools = await person.waitForTarget((target) => isDevTools(target) && !known.has(target));
+    await page.goto(urlOf('one'));
+    assert.equal(await page.title(), 'one');
+    const inspector = await tools.asPage();
+    await inspector.waitForSelector('::-p-aria(Elements)');
+    assert.equal(await page.evaluate(() => 1 + 1), 2);
+    const gone = new Promise((resolve) => person.on('targetdestroyed', (target) => target === tools && resolve()));
+    await inspector.close();
+    await gone;
+    assert.equal(await page.title(), 'one');
+    await page.reload();
+    assert.equal(await page.title(), 'one');
+    await page.close();
+  } finally {
+    await browser.close();
+    await person.disconnect();
+    await chain.stop();
+  }
+});
 
 test('a page that crashes says so at once, and a reload revives it', async () => {
   await openTabs(shared.chain, [urlOf('five')]);
