@@ -16,6 +16,10 @@ const shared = useChain({
     '/held': '<title>held</title><button onclick="document.title = \'clicked\'">go</button><iframe src="/inner"></iframe>',
     '/inner': '<title>inner</title><p>inside</p>',
     '/other': '<title>other</title>',
+    '/outer': (request, response) => {
+      const inner = `http://${request.headers.host.replace('127.0.0.1', 'localhost')}/inner`;
+      response.setHeader('content-type', 'text/html').end(`<title>outer</title><iframe src="${inner}"></iframe>`);
+    },
   },
 });
 
@@ -108,4 +112,30 @@ test('beside a page that shows a dialog', () =>
       () => dialog.accept(),
     );
     await waiting;
+  }));
+
+test('beside a frame of another process that is stopped', { skip }, () =>
+  shared.withClients(async (connect) => {
+    await openTabs(shared.chain, [shared.site.url('/outer'), shared.site.url('/other')]);
+    const user = await connect.playwright();
+    const inner = pageOf(user.context.pages(), 'outer').frameLocator('iframe').locator('p');
+    assert.equal(await inner.innerText(), 'inside');
+    const pid = await rendererOf(shared.chain, '/inner');
+    process.kill(pid, 'SIGSTOP');
+    try {
+      let isHeld = true;
+      const waiting = inner.innerText().finally(() => (isHeld = false));
+      const { context } = await connect.playwright();
+      const puppets = await (await connect.puppeteer()).pages();
+      for (const pages of [context.pages(), puppets]) {
+        assert.equal(await pageOf(pages, 'other').title(), 'other');
+        assert.equal(await pageOf(pages, 'outer').evaluate(() => document.title), 'outer', 'also the page around it answers');
+      }
+      assert.ok(isHeld);
+      process.kill(pid, 'SIGCONT');
+      assert.equal(await waiting, 'inside');
+      assert.equal(await pageOf(context.pages(), 'outer').frameLocator('iframe').locator('p').innerText(), 'inside');
+    } finally {
+      process.kill(pid, 'SIGCONT');
+    }
   }));

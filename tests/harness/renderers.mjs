@@ -3,6 +3,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
 import { asPerson } from './chain.mjs';
+import { until } from './processes.mjs';
 
 /** Why tests that stop a renderer are left out. */
 export const skip = process.platform === 'linux' ? false : 'processes are looked up in /proc';
@@ -19,17 +20,18 @@ function renderers(chain) {
   return readdirSync('/proc').filter((name) => /^\d+$/.test(name) && isRenderer(name)).map(Number);
 }
 
-/** The process that runs the page at this path: the one without which it does not answer, and with which it does. */
+/** The process that runs the page or frame at this path: the one without which it does not answer, and with which it does. */
 export function rendererOf(chain, path) {
   return asPerson(chain, async (_, own) => {
-    const page = own.pages().find((page) => page.url().endsWith(path));
-    const answers = () => Promise.race([page.evaluate(() => true), new Promise((resolve) => setTimeout(resolve, 1_000, false))]);
-    await page.evaluate(() => true);
+    const frames = () => own.pages().flatMap((page) => page.frames());
+    const frame = await until(`${path} is there`, () => frames().find((frame) => frame.url().endsWith(path)));
+    const answers = () => Promise.race([frame.evaluate(() => true), new Promise((resolve) => setTimeout(resolve, 1_000, false))]);
+    await frame.evaluate(() => true);
     for (const pid of renderers(chain)) {
       process.kill(pid, 'SIGSTOP');
       const isSilent = !(await answers());
       process.kill(pid, 'SIGCONT');
-      await page.evaluate(() => true);
+      await frame.evaluate(() => true);
       if (isSilent) {
         return pid;
       }

@@ -27,7 +27,7 @@ pub enum CdpError {
     #[error("{0}: no answer from the browser within {1} seconds; its outcome is unknown.")]
     DeadlinePassed(String, u64),
     #[error(
-        "{0}: the page did not answer for {1} seconds: it is busy, stopped or hung. The outcome is unknown; try again later, or reload the page."
+        "{0}: the page did not answer for {1} seconds: it is busy, stopped or hung, or shows a dialog that nobody answers. The outcome is unknown; try again later, or reload the page."
     )]
     PageSilent(String, u64),
     #[error("The page has crashed. Reload it, or navigate elsewhere, and try again.")]
