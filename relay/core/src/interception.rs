@@ -1,7 +1,7 @@
 //! The requests that Chrome has paused, and whose patterns they were paused for. Nobody is told anything here; that is
 //! `intercept/fetch.rs`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -163,10 +163,14 @@ enum Body {
 #[derive(Debug, Default)]
 pub struct PausedRequests {
     map: BTreeMap<(Option<ChildId>, String), Paused>,
-    /// Who asked with `interceptResponse` to see this request's response too, whatever its patterns. Leaves with that response.
-    responses: BTreeMap<(Option<ChildId>, String), SessionId>,
+    /// Who asked with `interceptResponse` to see this request's response too, whatever its patterns. Leaves with that response;
+    /// one that never comes, because the page gave the request up, makes room for later ones.
+    responses: VecDeque<(Option<ChildId>, String, SessionId)>,
     last_number: u64,
 }
+
+/// More than a page ever has under way.
+const MOST_EXPECTED: usize = 1_000;
 
 impl PausedRequests {
     pub fn enter(&mut self, child: Option<&ChildId>, pause: &Pause, holders: Vec<SessionId>) {
@@ -226,16 +230,20 @@ impl PausedRequests {
     }
 
     pub fn expect_response(&mut self, child: Option<&ChildId>, request: &str, session: SessionId) {
-        self.responses.insert((child.cloned(), request.to_owned()), session);
+        if self.responses.len() >= MOST_EXPECTED {
+            self.responses.pop_front();
+        }
+        self.responses.push_back((child.cloned(), request.to_owned(), session));
     }
 
     pub fn take_expected(&mut self, child: Option<&ChildId>, request: &str) -> Option<SessionId> {
-        self.responses.remove(&(child.cloned(), request.to_owned()))
+        let place = self.responses.iter().position(|(of, expected, _)| of.as_ref() == child && expected == request)?;
+        self.responses.remove(place).map(|(_, _, session)| session)
     }
 
     /// Sessions of this target have gone. Gives the requests that nobody holds any more: they have to go on.
     pub fn without(&mut self, child: Option<&ChildId>, is_gone: impl Fn(SessionId) -> bool) -> Vec<(String, Stage)> {
-        self.responses.retain(|(of, _), session| of.as_ref() != child || !is_gone(*session));
+        self.responses.retain(|(of, _, session)| of.as_ref() != child || !is_gone(*session));
         let mut orphans = Vec::new();
         for ((of, request), paused) in &mut self.map {
             if of.as_ref() == child {
@@ -258,7 +266,7 @@ impl PausedRequests {
     /// Chrome has let go everything that was paused below this target.
     pub fn clear(&mut self, child: Option<&ChildId>) {
         self.map.retain(|(of, _), _| of.as_ref() != child);
-        self.responses.retain(|(of, _), _| of.as_ref() != child);
+        self.responses.retain(|(of, _, _)| of.as_ref() != child);
     }
 
     pub fn is_empty(&self) -> bool {

@@ -3,7 +3,9 @@
 use serde_json::{Value, json};
 
 use super::script::Script;
+use super::sessions::{names, two_clients};
 use crate::Input;
+use crate::ids::ClientId;
 
 fn ask(filter: &Value, stops: bool) -> Value {
     json!({ "autoAttach": true, "waitForDebuggerOnStart": stops, "flatten": true, "filter": filter })
@@ -91,4 +93,125 @@ fn chrome_is_asked_anew_with_each_attachment() {
     script.request(first, Some(&sessions[0]), "Runtime.evaluate", json!({}));
     let replayed = script.finish_waking(&super::script::main_frame(1));
     assert!(replayed.contains(&"Target.setAutoAttach".to_owned()), "{replayed:?}");
+}
+
+#[test]
+fn targets_below_a_page_are_routed_by_the_sessions_own_id_both_ways() {
+    let (mut script, [(first, a), (second, _)]) = two_clients();
+    script.request(first, Some(&a), "Target.setAutoAttach", json!({ "autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true }));
+    script.calls();
+    let info = json!({ "targetId": "F", "type": "iframe", "browserContextId": "chrome's" });
+    script.cdp_event(1, "Target.attachedToTarget", json!({ "sessionId": "real-child", "targetInfo": info, "waitingForDebugger": true }));
+    let heard = script.heard(first);
+    let attached = heard.iter().find(|m| m["method"] == "Target.attachedToTarget").unwrap();
+    assert_eq!((attached["sessionId"].as_str(), &attached["params"]["waitingForDebugger"]), (Some(a.as_str()), &json!(true)));
+    assert_ne!(attached["params"]["targetInfo"]["browserContextId"], "chrome's");
+    let child = attached["params"]["sessionId"].as_str().unwrap().to_owned();
+    assert_ne!(child, "real-child");
+    script.request(first, Some(&child), "Runtime.enable", json!({}));
+    let call = script.next_command("Runtime.enable");
+    assert_eq!(call["params"]["childSessionId"], "real-child");
+    script.child_event(1, "real-child", "Runtime.executionContextCreated", json!({ "context": { "id": 1 } }));
+    assert_eq!(script.heard(first)[0]["sessionId"], child.as_str());
+    assert!(script.heard(second).is_empty());
+
+    let in_flight = script.request(first, Some(&child), "Runtime.evaluate", json!({}));
+    script.cdp_event(1, "Target.detachedFromTarget", json!({ "sessionId": "real-child" }));
+    let heard = script.heard(first);
+    assert!(heard.iter().any(|m| m["id"] == in_flight && m["error"]["code"] == -32001));
+    assert!(heard.iter().any(|m| m["method"] == "Target.detachedFromTarget" && m["params"]["sessionId"] == child.as_str()));
+}
+
+/// A child of this type appears below tab 1 or below one of its children, and Chrome calls its session by this name.
+fn child_appears(script: &mut Script, below: Option<&str>, name: &str, kind: &str) {
+    let info = json!({ "targetId": format!("target-{name}"), "type": kind });
+    let params = json!({ "sessionId": name, "targetInfo": info, "waitingForDebugger": false });
+    match below {
+        None => script.cdp_event(1, "Target.attachedToTarget", params),
+        Some(child) => script.child_event(1, child, "Target.attachedToTarget", params),
+    }
+}
+
+/// Asks for the targets below a session, and gives the sessions that this announces.
+fn auto_attach(script: &mut Script, client: ClientId, session: &str) -> Vec<String> {
+    let params = json!({ "autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true });
+    script.request(client, Some(session), "Target.setAutoAttach", params);
+    attached_below(script, client, session)
+}
+
+fn attached_below(script: &mut Script, client: ClientId, session: &str) -> Vec<String> {
+    let heard = script.heard(client);
+    let attached = heard.iter().filter(|m| m["method"] == "Target.attachedToTarget" && m["sessionId"] == session);
+    attached.map(|m| m["params"]["sessionId"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn a_second_client_learns_of_nested_targets_that_the_first_has_already() {
+    let (mut script, [(first, a), (second, b)]) = two_clients();
+    auto_attach(&mut script, first, &a);
+    child_appears(&mut script, None, "frame", "iframe");
+    let frame = attached_below(&mut script, first, &a).remove(0);
+    auto_attach(&mut script, first, &frame);
+    child_appears(&mut script, Some("frame"), "nested", "iframe");
+    assert_eq!(attached_below(&mut script, first, &frame).len(), 1);
+
+    let frame = auto_attach(&mut script, second, &b).remove(0);
+    let nested = auto_attach(&mut script, second, &frame);
+    assert_eq!(nested.len(), 1);
+    assert!(auto_attach(&mut script, second, &frame).is_empty(), "each is told once");
+    script.calls();
+    script.request(second, Some(&nested[0]), "Runtime.evaluate", json!({}));
+    assert_eq!(script.next_command("Runtime.evaluate")["params"]["childSessionId"], "nested");
+}
+
+#[test]
+fn a_navigation_that_takes_a_frame_out_of_its_process_is_answered_by_what_chrome_said_of_it() {
+    let (mut script, [(first, a), _]) = two_clients();
+    auto_attach(&mut script, first, &a);
+    child_appears(&mut script, None, "frame", "iframe");
+    let frame = attached_below(&mut script, first, &a).remove(0);
+    let evaluation = script.request(first, Some(&frame), "Runtime.evaluate", json!({}));
+    let navigation = script.request(first, Some(&frame), "Page.navigate", json!({ "url": "https://site/2" }));
+    let started = json!({ "frameId": "target-frame", "loaderId": "L2", "url": "https://site/2" });
+    script.child_event(1, "frame", "Page.frameStartedNavigating", started);
+    script.cdp_event(1, "Target.detachedFromTarget", json!({ "sessionId": "frame" }));
+    let heard = script.heard(first);
+    let reply = |id: i64| heard.iter().find(|m| m["id"] == id).unwrap();
+    assert_eq!(reply(navigation)["result"], json!({ "frameId": "target-frame", "loaderId": "L2" }));
+    assert_eq!(reply(evaluation)["error"]["code"], -32001);
+    assert_eq!(names(&heard), ["Target.detachedFromTarget"]);
+}
+
+#[test]
+fn a_target_that_nobody_wants_is_resumed_at_once() {
+    let (mut script, [(first, _), _]) = two_clients();
+    let info = json!({ "targetId": "W", "type": "worker" });
+    script.cdp_event(1, "Target.attachedToTarget", json!({ "sessionId": "w", "targetInfo": info, "waitingForDebugger": true }));
+    let call = script.next_command("Runtime.runIfWaitingForDebugger");
+    assert_eq!(call["params"]["childSessionId"], "w");
+    assert!(script.heard(first).is_empty());
+}
+
+#[test]
+fn a_late_session_learns_of_targets_below_targets_and_one_that_leaves_keeps_them_for_the_others() {
+    let (mut script, [(first, a), (second, b)]) = two_clients();
+    let attach = json!({ "autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true });
+    let attached = |heard: &[Value]| heard.iter().find_map(|m| m["params"]["sessionId"].as_str().map(str::to_owned));
+    script.request(first, Some(&a), "Target.setAutoAttach", attach.clone());
+    let frame = |id: &str| json!({ "sessionId": id, "targetInfo": { "targetId": id, "type": "iframe" }, "waitingForDebugger": false });
+    script.cdp_event(1, "Target.attachedToTarget", frame("outer"));
+    let outer = attached(&script.heard(first)).unwrap();
+    script.request(first, Some(&outer), "Target.setAutoAttach", attach.clone());
+    script.child_event(1, "outer", "Target.attachedToTarget", frame("inner"));
+    script.heard(first);
+
+    script.request(second, Some(&b), "Target.setAutoAttach", attach.clone());
+    let outer = attached(&script.heard(second)).unwrap();
+    script.request(second, Some(&outer), "Target.setAutoAttach", attach);
+    let heard = script.heard(second);
+    let inner = heard.iter().find(|m| m["method"] == "Target.attachedToTarget").expect("told");
+    assert_eq!((inner["params"]["targetInfo"]["targetId"].as_str(), inner["sessionId"].as_str()), (Some("inner"), Some(outer.as_str())));
+    script.calls();
+    script.ask(second, Some(&outer), "Target.setAutoAttach", json!({ "autoAttach": false, "waitForDebuggerOnStart": false }));
+    assert!(script.calls().is_empty(), "the other still wants them");
 }
