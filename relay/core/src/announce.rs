@@ -121,7 +121,7 @@ impl Core {
             self.send_event(parent, "Target.detachedFromTarget", &params);
         }
         if let Some(ended) = self.sessions.close(session) {
-            self.release(&ended);
+            self.release(session, ended);
         }
     }
 

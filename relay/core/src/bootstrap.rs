@@ -16,7 +16,7 @@ use crate::cdp::Request;
 use crate::contexts::{Context, World};
 use crate::ids::{SessionId, TabId};
 use crate::intercept::Handled;
-use crate::pending::{Continuation, WakeStep};
+use crate::pending::{Continuation, Step};
 use crate::translate::{self, text_field};
 use crate::wire::Call;
 
@@ -110,7 +110,7 @@ impl Core {
             .collect();
         for (handle, params) in &wanted {
             let call = Call::CdpCommand { tab, method: "Runtime.evaluate", params, child: None };
-            self.call(&call, Continuation::Waking { tab, step: WakeStep::Helper { handle: handle.clone() } });
+            self.call(&call, Continuation::Waking { tab, step: Step::Helper { handle: handle.clone() } });
         }
         wanted.len()
     }

@@ -1,12 +1,14 @@
 //! Breakpoints belong to the session that set them: they go with it, and a target that stopped only at them goes on. Where
 //! nobody else debugs the target, `Debugger.disable` does all of that.
 
+use std::collections::BTreeSet;
+
 use crate::Core;
 use crate::cdp::Request;
 use crate::ids::{ChildId, SessionId, TabId};
 use crate::intercept::Handled;
 use crate::pending::{Continuation, Note};
-use crate::sessions::Session;
+use crate::sessions::Subject;
 use crate::translate::text_field;
 use crate::wire::Call;
 
@@ -45,15 +47,15 @@ impl Core {
         }
     }
 
-    /// The session is out of the book already, and others go on debugging its target.
-    pub(crate) fn release_breakpoints(&mut self, ended: &Session) {
-        let Some((tab, child)) = ended.subject.place() else { return };
-        let is_others = |id: &String| self.sessions.viewing(&ended.subject).any(|(_, view)| view.breakpoints.contains(id));
-        let gone: Vec<&String> = ended.breakpoints.iter().filter(|id| !is_others(id)).collect();
+    /// These were set by a session that debugs its target no more, while others do.
+    pub(crate) fn release_breakpoints(&mut self, subject: &Subject, ended: &BTreeSet<String>) {
+        let Some((tab, child)) = subject.place() else { return };
+        let is_others = |id: &String| self.sessions.viewing(subject).any(|(_, view)| view.breakpoints.contains(id));
+        let gone: Vec<&String> = ended.iter().filter(|id| !is_others(id)).collect();
         for id in &gone {
             self.remove_breakpoint(tab, child, id);
         }
-        let Some(mirror) = self.mirror_of(&ended.subject) else { return };
+        let Some(mirror) = self.mirror_of(subject) else { return };
         if !mirror.stopped_at.is_empty() && mirror.stopped_at.iter().all(|id| gone.contains(&id)) {
             self.call(&Call::CdpCommand { tab, method: "Debugger.resume", params: "{}", child }, Continuation::Nothing);
         }

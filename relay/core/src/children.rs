@@ -15,13 +15,13 @@ use crate::error::CdpError;
 use crate::ids::{ChildId, SessionId, TabId, TargetId};
 use crate::intercept::Handled;
 use crate::mirror::Mirror;
-use crate::pending::{Continuation, Entry, WakeStep};
+use crate::pending::{Continuation, Entry, Step};
 use crate::sessions::{AutoAttach, Session, Subject};
-use crate::targets::{Attachment, Child, WakeStage};
+use crate::targets::Child;
 use crate::translate;
 use crate::wire::Call;
 
-const ASK: &str = "Target.setAutoAttach";
+pub(crate) const AUTO_ATTACH: &str = "Target.setAutoAttach";
 
 /// What Chrome is told: whether to attach to targets as they appear, and whether to stop them first.
 fn params_of(asked: Option<bool>) -> String {
@@ -34,24 +34,20 @@ impl Core {
     pub(crate) fn ask_for_children(&mut self, session: SessionId, subject: &Subject, request: &Request<'_>) -> Result<Handled, CdpError> {
         let (tab, child) = subject.place().ok_or(CdpError::SessionNotFound)?;
         let known = self.tabs.get(tab).ok_or(CdpError::TabClosed)?;
-        // Waking asks for the children that all sessions want.
-        let is_asked_later = match &known.attachment {
-            Attachment::Dormant => true,
-            Attachment::Waking(wake) => wake.stage == WakeStage::Attaching,
-            Attachment::Live => false,
-        };
-        if is_asked_later {
+        if !known.hears_sessions() {
+            // Waking asks for the children that all sessions want.
             return Ok(Handled::empty());
         }
+        self.drop_unwanted_children(session, tab);
         self.announce_children_to(session, tab, child);
         let Some(params) = self.children_to_ask_for(subject) else { return Ok(Handled::empty()) };
         let together = Request { params: params.into(), ..request.clone() };
         let is_waking = self.tabs.get(tab).is_some_and(|known| !known.is_live());
         if child.is_none() && (is_waking || self.answers_set_up(session, tab, &together)) {
-            self.tell(tab, &together, WakeStep::Other { method: ASK.to_owned() });
+            self.tell(session, tab, &together, Step::Other { method: AUTO_ATTACH.to_owned() });
             return Ok(Handled::empty());
         }
-        Ok(self.forward(session, tab, child, &together))
+        self.forward(session, tab, child, &together)
     }
 
     /// The parameters of `Target.setAutoAttach` that ask for what the sessions of a target want together; `None` where Chrome
@@ -74,7 +70,24 @@ impl Core {
     pub(crate) fn release_children(&mut self, subject: &Subject) {
         let Some((tab, child)) = subject.place() else { return };
         if let Some(params) = self.children_to_ask_for(subject) {
-            self.call(&Call::CdpCommand { tab, method: ASK, params: &params, child }, Continuation::Nothing);
+            self.call(&Call::CdpCommand { tab, method: AUTO_ATTACH, params: &params, child }, Continuation::Nothing);
+        }
+        self.resume_unseen_children(tab);
+    }
+
+    /// What a session got by itself and wants no more is taken from it; what nobody else will resume goes on.
+    fn drop_unwanted_children(&mut self, session: SessionId, tab: TabId) {
+        let wanted = self.sessions.get(session).and_then(|view| view.auto_attach.clone());
+        let kind_of = |child: &ChildId| self.tabs.get(tab).and_then(|known| known.children.get(child)).map(|child| child.kind.clone());
+        let is_unwanted = |view: &Session| match &view.subject {
+            Subject::Child(_, child) if view.parent == Some(session) && !view.is_asked => {
+                kind_of(child).is_some_and(|kind| wanted.as_ref().is_none_or(|wanted| !wanted.filter.wants(&kind)))
+            }
+            _ => false,
+        };
+        let unwanted: Vec<SessionId> = self.sessions.at(Some(tab)).filter(|(_, view)| is_unwanted(view)).map(|(id, _)| id).collect();
+        for child in unwanted {
+            self.end_session(child);
         }
         self.resume_unseen_children(tab);
     }
@@ -142,6 +155,7 @@ impl Core {
             below: below.cloned(),
             waiting_for_debugger: attached.waiting_for_debugger,
             children_asked: None,
+            awaited_document: None,
             mirror: Mirror::default(),
             navigating: None,
         };

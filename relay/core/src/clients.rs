@@ -49,9 +49,9 @@ impl Core {
         if self.clients.map.remove(&client).is_none() {
             return;
         }
-        let ended: Vec<_> = self.sessions.of_client(client).into_iter().filter_map(|id| self.sessions.close(id)).collect();
-        for session in &ended {
-            self.release(session);
+        let ended: Vec<_> = self.sessions.of_client(client).into_iter().filter_map(|id| Some((id, self.sessions.close(id)?))).collect();
+        for (id, session) in ended {
+            self.release(id, session);
         }
         self.release_client(client);
     }

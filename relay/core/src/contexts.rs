@@ -159,6 +159,14 @@ impl Contexts {
         imagined
     }
 
+    /// The debugger that made them has gone before clients were told anything of it.
+    pub fn unmake(&mut self) {
+        for context in &mut self.list {
+            context.real = None;
+            context.real_unique.clear();
+        }
+    }
+
     pub fn clear(&mut self) {
         self.list.clear();
     }
@@ -170,6 +178,10 @@ impl Contexts {
     /// Whether any id differs between clients and Chrome. When not, messages pass unread.
     pub fn translates(&self) -> bool {
         self.list.iter().any(|c| c.real.is_some_and(|real| real != c.announced))
+    }
+
+    pub fn has_imagined(&self) -> bool {
+        self.list.iter().any(|c| c.real.is_none())
     }
 
     /// Whether this is an id of a context that Chrome has not made yet: its number, or its unique id as text.

@@ -11,9 +11,11 @@ use std::time::Duration;
 
 use crate::Core;
 use crate::error::CdpError;
-use crate::ids::{CallId, ChildId, TabId};
+use crate::ids::{CallId, ChildId, TabId, TargetId};
 use crate::pending::{Continuation, Entry, REVIVING};
 use crate::sessions::Subject;
+use crate::targets::Tab;
+use crate::translate;
 use crate::wire::Call;
 
 /// How many times its time a command may take while a server lets the page wait: one that says nothing for minutes never will.
@@ -39,12 +41,12 @@ impl Core {
             return;
         }
         // Until a slow server answers, Chrome holds back what is asked of the page that is to be left.
-        let navigates = |entry: &&Entry| REVIVING.contains(&entry.method.as_str());
-        let navigating: BTreeSet<Option<TabId>> =
+        let navigates = |entry: &&Entry| REVIVING.contains(&entry.method.as_str()) && self.may_wait_for_server(entry);
+        let waiting: BTreeSet<Option<TabId>> =
             self.pending.iter().chain(overdue.iter().map(|(_, entry)| entry)).filter(navigates).map(|entry| entry.tab).collect();
         for (call, entry) in overdue {
             if matches!(entry.continuation, Continuation::Reply { .. }) && entry.is_command {
-                let waits_for_server = navigating.contains(&entry.tab) && self.may_wait_for_server(&entry);
+                let waits_for_server = waiting.contains(&entry.tab) && self.is_patient(&entry);
                 self.on_overdue_command(call, entry, waits_for_server);
             } else {
                 self.on_overdue_call(call, entry);
@@ -52,11 +54,21 @@ impl Core {
         }
     }
 
-    /// Whether what a page that is navigated owes may be a server's fault. Where nobody has `Network` on, Chrome does not tell.
+    /// Whether a navigation takes long because of a server. Where nobody has `Network` on, Chrome does not tell.
     fn may_wait_for_server(&self, entry: &Entry) -> bool {
         let Some(known) = entry.tab.and_then(|tab| self.tabs.get(tab)) else { return false };
-        let is_patient = self.now < entry.asked_at + self.config.command_within * SERVER_PATIENCE;
-        is_patient && (known.awaited_document.is_some() || !self.is_on(&Subject::Page(known.id), "Network"))
+        let (awaited, subject) = match &entry.child {
+            None => (&known.awaited_document, Subject::Page(known.id)),
+            Some(child) => {
+                let Some(below) = known.children.get(child) else { return false };
+                (&below.awaited_document, Subject::Child(known.id, child.clone()))
+            }
+        };
+        awaited.is_some() || !self.is_on(&subject, "Network")
+    }
+
+    fn is_patient(&self, entry: &Entry) -> bool {
+        self.now < entry.asked_at + self.config.command_within * SERVER_PATIENCE
     }
 
     fn on_overdue_command(&mut self, call: CallId, entry: Entry, waits_for_server: bool) {
@@ -66,7 +78,7 @@ impl Core {
             let deadline = Some(self.command_deadline());
             self.pending.insert(call, Entry { deadline, is_probed: false, ..entry });
         } else if entry.is_probed {
-            let error = CdpError::PageSilent(entry.method.clone(), self.config.command_within.as_secs());
+            let error = CdpError::PageSilent(entry.asked_method().to_owned(), self.config.command_within.as_secs());
             self.on_call_failed(entry, &error);
         } else {
             self.probe(tab, entry.child.as_ref());
@@ -105,5 +117,38 @@ impl Core {
             _ => CdpError::DeadlinePassed(entry.method.clone(), seconds),
         };
         self.on_call_failed(entry, &error);
+    }
+}
+
+impl Tab {
+    /// Whether a target waits for the server of its next document, as far as `Network` and `Page` tell.
+    pub(crate) fn note_document_request(&mut self, child: Option<&ChildId>, event: &str, params: &str) {
+        match event {
+            // Most requests are for something else, and need not be read.
+            "Network.requestWillBeSent" if params.contains("\"Document\"") => {
+                let frame = translate::text_field(params, "frameId");
+                let own = child.map_or(Some(&self.page), |child| self.children.get(child).map(|below| &below.target));
+                let is_document = translate::field(params, "type") == Some("\"Document\"");
+                if is_document && frame.as_deref() == own.map(TargetId::as_str) {
+                    let request = translate::text_field(params, "requestId");
+                    self.awaited_document_of(child).into_iter().for_each(|awaited| awaited.clone_from(&request));
+                }
+            }
+            "Network.responseReceived" | "Network.loadingFailed" => {
+                if let Some(awaited) = self.awaited_document_of(child).filter(|awaited| awaited.is_some())
+                    && *awaited == translate::text_field(params, "requestId")
+                {
+                    *awaited = None;
+                }
+            }
+            "Page.frameNavigated" => {
+                let frame = translate::locate(params, &["frame", "id"]).map(|id| id.trim_matches('"'));
+                let own = child.map_or(Some(&self.page), |child| self.children.get(child).map(|below| &below.target));
+                if frame.is_some() && frame == own.map(TargetId::as_str) {
+                    self.awaited_document_of(child).into_iter().for_each(|awaited| *awaited = None);
+                }
+            }
+            _ => {}
+        }
     }
 }

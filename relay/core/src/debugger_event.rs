@@ -54,12 +54,7 @@ impl Core {
             self.on_child_detached(tab, &child);
         }
         let frames = self.tabs.get_mut(tab).map(Tab::fall_dormant).unwrap_or_default();
-        let views: Vec<SessionId> = self.sessions.viewing(&Subject::Page(tab)).map(|(id, _)| id).collect();
-        for session in views {
-            if let Some(view) = self.sessions.get_mut(session) {
-                view.journal.forget_real_scripts();
-            }
-        }
+        self.forget_real_scripts(tab);
         // Waking tells of the child frames anew.
         for frame in frames.below().rev() {
             let params = serde_json::json!({ "frameId": frame.id, "reason": "remove" }).to_string();
@@ -69,15 +64,20 @@ impl Core {
         self.announce_imagined_contexts(tab);
     }
 
+    /// The debugger is gone, and with it what Chrome called the scripts of the page's sessions.
+    pub(crate) fn forget_real_scripts(&mut self, tab: TabId) {
+        let views: Vec<SessionId> = self.sessions.viewing(&Subject::Page(tab)).map(|(id, _)| id).collect();
+        for session in views {
+            if let Some(view) = self.sessions.get_mut(session) {
+                view.journal.forget_real_scripts();
+            }
+        }
+    }
+
     pub(crate) fn on_cdp_event(&mut self, tab: TabId, child: Option<&ChildId>, method: &str, params: &str) {
         let Some(known) = self.tabs.get_mut(tab) else { return };
-        // Events of a debugger that was just given up.
-        let is_over = match &known.attachment {
-            Attachment::Dormant => true,
-            Attachment::Waking(wake) => wake.stage == WakeStage::Attaching,
-            Attachment::Live => false,
-        };
-        if is_over {
+        if !known.hears_sessions() {
+            // An event of a debugger that was just given up.
             return;
         }
         if child.is_none() {
@@ -118,6 +118,7 @@ impl Core {
             mirror.note(method, params);
         }
         let Some(known) = self.tabs.get_mut(tab) else { return };
+        known.note_document_request(child, method, params);
         if child.is_none() {
             known.frames.note(method, params);
         }
@@ -155,26 +156,11 @@ impl Core {
                 self.deliver(&subject, method, params);
             }
             ("Page.frameNavigated", None) => {
-                if translate::locate(params, &["frame", "parentId"]).is_none() {
-                    known.awaited_document = None;
-                }
                 self.deliver(&subject, method, params);
                 self.complete_restored_page(tab, params);
             }
             ("Fetch.requestPaused" | "Fetch.authRequired", _) => self.on_request_paused(&subject, method, params),
-            ("Network.requestWillBeSent", None) => {
-                let is_document = translate::field(params, "type") == Some("\"Document\"");
-                if is_document && text_field(params, "frameId").as_deref() == Some(known.page.as_str()) {
-                    known.awaited_document = text_field(params, "requestId");
-                }
-                self.deliver(&subject, method, params);
-            }
-            ("Network.responseReceived", None) => {
-                known.document_answered(params);
-                self.deliver(&subject, method, params);
-            }
             ("Network.loadingFailed", _) => {
-                known.document_answered(params);
                 if !known.paused.is_empty()
                     && let Some(id) = text_field(params, "requestId")
                 {
@@ -197,6 +183,7 @@ impl Core {
         let (frame_id, loader_id, timestamp) = (part("id"), part("loaderId"), self.now.as_secs_f64());
         for name in ["DOMContentLoaded", "load", "networkAlmostIdle", "networkIdle"] {
             let event = format!(r#"{{"frameId":{frame_id},"loaderId":{loader_id},"name":"{name}","timestamp":{timestamp}}}"#);
+            self.tabs.get_mut(tab).into_iter().for_each(|known| known.mirror.note(LIFECYCLE, &event));
             self.deliver(&Subject::Page(tab), LIFECYCLE, &event);
         }
     }

@@ -3,7 +3,6 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::cdp::Request;
 use crate::error::CdpError;
 use crate::ids::{CallId, ChildId, TabId};
 use crate::pending::{Continuation, Entry, Note};
@@ -118,11 +117,13 @@ impl Core {
                 self.on_fetch_answered(entry.tab, entry.child.as_ref(), session, note, true);
                 self.send_reply(client, session, request, result.get());
             }
-            Continuation::Reply { client, session, request, note: Note::Join { method, params } } => {
-                self.on_turn_to_join(client, session, Request { id: request, method: method.into(), params: params.into(), session: None });
+            Continuation::Reply { client, session, request, note: Note::Join(deferred) } => {
+                let request = self.undefer(session, request, deferred);
+                self.on_turn_to_join(client, session, request);
             }
-            Continuation::Reply { client, session, request, note: Note::Turn { method, params } } => {
-                self.on_turn(client, session, &Request { id: request, method: method.into(), params: params.into(), session: None });
+            Continuation::Reply { client, session, request, note: Note::Turn(deferred) } => {
+                let request = self.undefer(session, request, deferred);
+                self.on_turn(client, session, &request);
             }
             Continuation::Reply { client, session, request, note: Note::Breakpoint } => {
                 self.on_breakpoint_set(session, entry.tab, entry.child.as_ref(), result.get());
@@ -134,7 +135,7 @@ impl Core {
             Continuation::Tabs => self.on_tabs_listed(result),
             Continuation::Attached { tab } => self.on_attached(tab),
             Continuation::Waking { tab, step } => self.on_wake_step(tab, step, Ok(result)),
-            Continuation::Told { tab, step } => self.on_told(tab, step, Ok(result)),
+            Continuation::Told { tab, step, .. } => self.on_told(tab, entry.child.as_ref(), step, Ok(result)),
             Continuation::Created { client, session, request } => match serde_json::from_str::<TabReport>(result.get()) {
                 Ok(report) => {
                     let tab = TabId(report.tab_id);
@@ -171,16 +172,18 @@ impl Core {
     pub(crate) fn on_call_failed(&mut self, entry: Entry, error: &CdpError) {
         match entry.continuation {
             // An error of Chrome's own comes in turn too.
-            Continuation::Reply { note: Note::Join { .. } | Note::Turn { .. }, .. } if matches!(error, CdpError::Chrome { .. }) => {
+            Continuation::Reply { note: Note::Join(_) | Note::Turn(_), .. } if matches!(error, CdpError::Chrome { .. }) => {
                 self.on_call_answered(entry, RawValue::NULL);
             }
             Continuation::Reply { client, session, request, note } => {
                 self.send_error(client, session, request, error);
                 match note {
                     Note::TranslateResult { helper_in: Some(context) } => self.on_helper_failed(session, context),
-                    Note::Turn { method, params } => {
-                        self.on_turn_lost(session, &Request { id: request, method: method.into(), params: params.into(), session: None });
+                    Note::Turn(deferred) => {
+                        let request = self.undefer(session, request, deferred);
+                        self.on_turn_lost(session, &request);
                     }
+                    Note::Join(deferred) => drop(self.undefer(session, request, deferred)),
                     note => self.on_fetch_answered(entry.tab, entry.child.as_ref(), session, note, false),
                 }
             }
@@ -190,7 +193,7 @@ impl Core {
             Continuation::Tabs => self.give_up_extension(&format!("the extension could not list its tabs: {error}")),
             Continuation::Attached { tab } => self.on_wake_failed(tab, error),
             Continuation::Waking { tab, step } => self.on_wake_step(tab, step, Err(error)),
-            Continuation::Told { tab, step } => self.on_told(tab, step, Err(error)),
+            Continuation::Told { tab, step, .. } => self.on_told(tab, entry.child.as_ref(), step, Err(error)),
             // An error of Chrome's own is an answer too.
             Continuation::Probe if matches!(error, CdpError::Chrome { .. }) => self.on_probe_answered(entry.tab, entry.child.as_ref()),
             Continuation::Late | Continuation::Nothing | Continuation::Probe => tracing::debug!(method = entry.method, %error, "failed"),

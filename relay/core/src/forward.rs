@@ -20,7 +20,7 @@ impl Core {
             return Err(CdpError::PageCrashed);
         }
         if self.must_wait_for_turn(session, tab, request) {
-            return Ok(self.wait_for_turn(session, tab, request));
+            return self.wait_for_turn(session, tab, request);
         }
         self.send_to_live_page(session, tab, request)
     }
@@ -52,23 +52,23 @@ impl Core {
         }
         match self.forward_breakpoint(session, tab, None, request) {
             Some(handled) => Ok(handled),
-            None => Ok(self.forward(session, tab, None, request)),
+            None => self.forward(session, tab, None, request),
         }
     }
 
     /// A command of a session that sees a target below a tab.
-    pub(crate) fn to_child(&mut self, session: SessionId, tab: TabId, child: &ChildId, request: &Request<'_>) -> Handled {
+    pub(crate) fn to_child(&mut self, session: SessionId, tab: TabId, child: &ChildId, request: &Request<'_>) -> Result<Handled, CdpError> {
         if request.method == "Page.addScriptToEvaluateOnNewDocument" {
             let note = Note::Script { params: request.params.to_string() };
             self.forward_noting(session, tab, Some(child), request, note);
-            return Handled::Later;
+            return Ok(Handled::Later);
         }
         self.keep_in_journal(session, request);
         if self.is_default_on_persons_tab(session, tab, request) {
-            return Handled::empty();
+            return Ok(Handled::empty());
         }
         match self.forward_breakpoint(session, tab, Some(child), request) {
-            Some(handled) => handled,
+            Some(handled) => Ok(handled),
             None => self.forward(session, tab, Some(child), request),
         }
     }
@@ -90,14 +90,20 @@ impl Core {
     }
 
     /// A command to a live tab or a target below it, as it is.
-    pub(crate) fn forward(&mut self, session: SessionId, tab: TabId, child: Option<&ChildId>, request: &Request<'_>) -> Handled {
+    pub(crate) fn forward(
+        &mut self,
+        session: SessionId,
+        tab: TabId,
+        child: Option<&ChildId>,
+        request: &Request<'_>,
+    ) -> Result<Handled, CdpError> {
         if let Some(handled) = self.switch_domain(session, request) {
             return handled;
         }
         let translates = child.is_none() && translate::result_names_context(&request.method);
         let note = if translates { Note::TranslateResult { helper_in: bootstrap::helper_in(request) } } else { Note::None };
         self.forward_noting(session, tab, child, request, note);
-        Handled::Later
+        Ok(Handled::Later)
     }
 
     pub(crate) fn forward_noting(&mut self, session: SessionId, tab: TabId, child: Option<&ChildId>, request: &Request<'_>, note: Note) {
@@ -111,16 +117,6 @@ impl Core {
             params = known.frame_to_real(bootstrap::handles_to_real(&known.bootstraps, params));
         }
         self.call(&Call::CdpCommand { tab, method: &request.method, params: &params, child }, continuation);
-    }
-
-    /// Tells one session of every context of its page.
-    pub(crate) fn announce_contexts_to(&mut self, session: SessionId) {
-        let Some(tab) = self.sessions.get(session).and_then(|view| view.subject.tab()) else { return };
-        let Some(tab) = self.tabs.get(tab) else { return };
-        let all: Vec<String> = tab.contexts.iter().map(|context| format!(r#"{{"context":{}}}"#, context.description)).collect();
-        for params in all {
-            self.send_event(session, "Runtime.executionContextCreated", &params);
-        }
     }
 
     /// Tells a client what Chrome answered to its command, in the ids that the client knows. The session may have ended.
@@ -140,9 +136,8 @@ impl Core {
                 result = translate::result_to_announced(&known.contexts, result);
             }
         }
-        if let Some(known) = tab.filter(|_| note == Note::FrameTree).and_then(|tab| self.tabs.get_mut(tab)) {
-            // Whoever has `Page` on has asked for it too, or was told as frames came.
-            known.frames.learn(&result);
+        if let Some(tab) = tab.filter(|_| note == Note::FrameTree) {
+            self.learn_frames(tab, &result, Some(session));
         }
         if let Note::Script { params } = note {
             let real = translate::text_field(&result, "identifier");

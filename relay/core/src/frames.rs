@@ -3,11 +3,16 @@
 //!
 //! Frames of other processes are not here: they are targets of their own, and Chrome leaves them out too.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::Core;
+use crate::contexts::Context;
+use crate::ids::{SessionId, TabId};
+use crate::sessions::Subject;
 use crate::translate::{self, field, text_field};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,14 +23,39 @@ pub struct Frame {
     pub text: String,
 }
 
+/// A CDP `Frame`, as far as it is known without Chrome's own description.
+pub fn describe(id: &str, parent: Option<&str>, loader: &str, url: &str) -> serde_json::Value {
+    let (document, fragment) = split(url);
+    let mut frame = serde_json::json!({
+        "id": id, "loaderId": loader, "url": document, "domainAndRegistry": "", "securityOrigin": origin(url), "mimeType": "text/html",
+        "adFrameStatus": { "adFrameType": "none" },
+        "secureContextType": if url.starts_with("https:") { "Secure" } else { "InsecureScheme" },
+        "crossOriginIsolatedContextType": "NotIsolated", "gatedAPIFeatures": [],
+    });
+    let parts = [("parentId", parent.map(str::to_owned)), ("urlFragment", fragment)];
+    if let Some(object) = frame.as_object_mut() {
+        object.extend(parts.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?.into()))));
+    }
+    frame
+}
+
+/// An address as a `Frame` carries it: the document's, and the place in it.
+fn split(url: &str) -> (&str, Option<String>) {
+    url.split_once('#').map_or((url, None), |(document, place)| (document, Some(format!("#{place}"))))
+}
+
+/// The security origin of a document, as contexts and frames carry it.
+pub fn origin(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return "://".to_owned() };
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
+    format!("{scheme}://{host}")
+}
+
 impl Frame {
     fn attached(id: String, parent: String) -> Self {
-        let text = serde_json::json!({
-            "id": id, "parentId": parent, "loaderId": "", "url": "", "domainAndRegistry": "", "securityOrigin": "://",
-            "mimeType": "text/html", "adFrameStatus": { "adFrameType": "none" }, "secureContextType": "InsecureScheme",
-            "crossOriginIsolatedContextType": "NotIsolated", "gatedAPIFeatures": [],
-        });
-        Self { id, parent: Some(parent), text: text.to_string() }
+        let text = describe(&id, Some(&parent), "", "").to_string();
+        Self { id, parent: Some(parent), text }
     }
 
     /// A CDP `Frame`.
@@ -49,19 +79,11 @@ pub struct Frames {
 impl Frames {
     /// A tree of all frames: gives those that were not known.
     pub fn learn(&mut self, tree: &str) -> Vec<Frame> {
-        let mut unknown = Vec::new();
-        for frame in frames_of(tree) {
-            if frame.parent.is_none() {
-                self.main = Some(frame.text);
-            } else if let Some(known) = self.below.iter_mut().find(|known| known.id == frame.id) {
-                *known = frame;
-            } else {
-                self.below.push(frame.clone());
-                unknown.push(frame);
-            }
-        }
+        let (main, below): (Vec<_>, Vec<_>) = frames_of(tree).into_iter().partition(|frame| frame.parent.is_none());
+        self.main = main.into_iter().next().map(|frame| frame.text);
+        let before = std::mem::replace(&mut self.below, below);
         self.is_complete = true;
-        unknown
+        self.below.iter().filter(|frame| before.iter().all(|known| known.id != frame.id)).cloned().collect()
     }
 
     pub fn note(&mut self, event: &str, params: &str) {
@@ -80,8 +102,10 @@ impl Frames {
             "Page.frameNavigated" => {
                 let Some(frame) = field(params, "frame").and_then(Frame::read) else { return };
                 self.remove_below(&frame.id);
-                // The frames of a page that comes back are there again, and Chrome does not tell of them.
-                self.is_complete &= field(params, "type") != Some("\"BackForwardCacheRestore\"");
+                if frame.parent.is_none() {
+                    // The frames of a page that comes back are there again, and Chrome does not tell of them.
+                    self.is_complete = field(params, "type") != Some("\"BackForwardCacheRestore\"");
+                }
                 self.replace(frame);
             }
             "Page.documentOpened" => {
@@ -112,7 +136,7 @@ impl Frames {
         let main = self.main.as_mut().filter(|text| text_field(text, "id").as_deref() == Some(id));
         let Some(text) = main.or_else(|| self.below.iter_mut().find(|frame| frame.id == id).map(|frame| &mut frame.text)) else { return };
         let Ok(mut frame) = serde_json::from_str::<BTreeMap<String, Box<RawValue>>>(text) else { return };
-        let (document, fragment) = url.split_once('#').map_or((url, None), |(document, rest)| (document, Some(format!("#{rest}"))));
+        let (document, fragment) = split(url);
         frame.remove("urlFragment");
         for (key, value) in [("url", Some(document.to_owned())), ("urlFragment", fragment)] {
             if let Some(value) = value.and_then(|value| serde_json::value::to_raw_value(&value).ok()) {
@@ -171,6 +195,57 @@ fn node(frame: &str, children: Vec<String>) -> String {
     }
     let children: Vec<String> = children.into_iter().rev().collect();
     format!(r#"{{"frame":{frame},"childFrames":[{}]}}"#, children.join(","))
+}
+
+impl Core {
+    /// The frames of a page as Chrome has them, in its own words.
+    pub(crate) fn on_frame_tree(&mut self, tab: TabId, tree: &str) {
+        let Some(known) = self.tabs.get(tab) else { return };
+        let tree = known.frame_to_announced(Cow::Borrowed(tree)).into_owned();
+        self.learn_frames(tab, &tree, None);
+    }
+
+    /// Tells of the frames that were not known, and of what is in them; not the session that is answered with the tree.
+    pub(crate) fn learn_frames(&mut self, tab: TabId, tree: &str, asker: Option<SessionId>) {
+        let Some(known) = self.tabs.get_mut(tab) else { return };
+        let unknown = known.frames.learn(tree);
+        for frame in unknown {
+            let attached = serde_json::json!({ "frameId": frame.id, "parentFrameId": frame.parent }).to_string();
+            let navigated = format!(r#"{{"frame":{},"type":"Navigation"}}"#, frame.text);
+            let views: Vec<(SessionId, bool)> = self
+                .sessions
+                .viewing(&Subject::Page(tab))
+                .filter(|(id, view)| Some(*id) != asker && view.enabled.contains("Page"))
+                .map(|(id, view)| (id, view.enabled.contains("Runtime")))
+                .collect();
+            for (session, hears_contexts) in views {
+                self.send_event(session, "Page.frameAttached", &attached);
+                self.send_event(session, "Page.frameNavigated", &navigated);
+                if hears_contexts {
+                    self.announce_contexts_of(session, tab, |context| context.frame == frame.id);
+                }
+            }
+        }
+    }
+
+    /// Tells one session of every context of its page; one that hears of frames hears of what is in them only afterwards.
+    pub(crate) fn announce_contexts_to(&mut self, session: SessionId) {
+        let Some(view) = self.sessions.get(session) else { return };
+        let hears_frames = view.enabled.contains("Page");
+        let Some(known) = view.subject.tab().and_then(|tab| self.tabs.get(tab)) else { return };
+        let mut frames: Vec<String> = known.frames.below().map(|frame| frame.id.clone()).collect();
+        frames.push(known.page.to_string());
+        self.announce_contexts_of(session, known.id, |context| !hears_frames || frames.contains(&context.frame));
+    }
+
+    fn announce_contexts_of(&mut self, session: SessionId, tab: TabId, is_meant: impl Fn(&Context) -> bool) {
+        let Some(known) = self.tabs.get(tab) else { return };
+        let meant = known.contexts.iter().filter(|context| is_meant(context));
+        let all: Vec<String> = meant.map(|context| format!(r#"{{"context":{}}}"#, context.description)).collect();
+        for params in all {
+            self.send_event(session, "Runtime.executionContextCreated", &params);
+        }
+    }
 }
 
 /// All frames in the result of `Page.getFrameTree`, parents first.
@@ -269,5 +344,15 @@ mod tests {
         let mut frames = Frames::default();
         frames.note("Page.frameAttached", r#"{"frameId":"a","parentFrameId":"main"}"#);
         assert_eq!(told(&frames).pointer("/frameTree/childFrames/0/frame/parentId").unwrap(), "main");
+    }
+
+    #[test]
+    fn a_frame_below_one_that_was_not_known_is_in_its_place_when_the_tree_is() {
+        let (mut frames, tree) = known();
+        frames.note("Page.frameDetached", r#"{"frameId":"a","reason":"remove"}"#);
+        frames.note("Page.frameNavigated", &json!({ "frame": frame("b", Some("a")) }).to_string());
+        let unknown: Vec<_> = frames.learn(&tree.to_string()).into_iter().map(|frame| frame.id).collect();
+        assert_eq!(unknown, ["a"]);
+        assert_eq!(told(&frames), tree);
     }
 }

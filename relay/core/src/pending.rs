@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::Now;
+use crate::cdp::Request;
 use crate::ids::{CallId, ChildId, ClientId, SessionId, TabId};
 use crate::interception::Interception;
 use crate::translate;
@@ -17,9 +18,9 @@ pub enum Continuation {
     /// The debugger is attached to this tab: wake it further.
     Attached { tab: TabId },
     /// One step of waking this tab is done.
-    Waking { tab: TabId, step: WakeStep },
+    Waking { tab: TabId, step: Step },
     /// Nobody waits for this one: a session was answered by the relay, and now Chrome has heard it too.
-    Told { tab: TabId, step: WakeStep },
+    Told { tab: TabId, session: SessionId, step: Step },
     /// A tab a client asked for exists: announce it and answer.
     Created { client: ClientId, session: SessionId, request: i64 },
     /// A tab a client asked to close is closed.
@@ -44,16 +45,10 @@ pub enum Note {
     Script {
         params: String,
     },
-    /// The session's turn has come to join those that have something on: this is what it said.
-    Join {
-        method: String,
-        params: String,
-    },
+    /// The session's turn has come to join those that have something on, as it said.
+    Join(Deferred),
     /// It was this command's turn to wait for: now it can be sent.
-    Turn {
-        method: String,
-        params: String,
-    },
+    Turn(Deferred),
     /// The result is the tree of all frames.
     FrameTree,
     /// The result names a breakpoint.
@@ -69,19 +64,34 @@ pub enum Note {
     },
 }
 
+/// A client's command that waits for its turn.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Deferred {
+    pub method: String,
+    pub params: String,
+}
+
+impl Deferred {
+    pub fn new(request: &Request<'_>) -> Self {
+        Self { method: request.method.to_string(), params: request.params.to_string() }
+    }
+}
+
 /// What a crashed page can be asked: the browser answers it, and a page comes to life by it.
 pub const REVIVING: &[&str] = &["Page.close", "Page.navigate", "Page.navigateToHistoryEntry", "Page.reload"];
 
+/// Something that Chrome is told of a session which the relay has answered: as a tab wakes, or beside its use.
 #[derive(Debug)]
-pub enum WakeStep {
+pub enum Step {
     FrameTree,
     Script { session: SessionId, announced: String },
     World { frame: String, name: String },
     Helper { handle: String },
+    Breakpoint { session: SessionId },
     Other { method: String },
 }
 
-impl WakeStep {
+impl Step {
     /// The isolated world that these parameters of `Page.createIsolatedWorld` ask for.
     pub fn world(params: &str) -> Self {
         let part = |key| translate::text_field(params, key).unwrap_or_default();
@@ -110,6 +120,14 @@ impl Entry {
     pub fn waits_for_page(&self, tab: TabId) -> bool {
         let is_of_page = self.tab == Some(tab) && self.child.is_none() && self.is_command;
         is_of_page && matches!(self.continuation, Continuation::Reply { .. }) && !REVIVING.contains(&self.method.as_str())
+    }
+
+    /// What the client asked: not the question that its turn is known by.
+    pub fn asked_method(&self) -> &str {
+        match &self.continuation {
+            Continuation::Reply { note: Note::Join(deferred) | Note::Turn(deferred), .. } => &deferred.method,
+            _ => &self.method,
+        }
     }
 
     /// An entry of which nothing is known but its tab.

@@ -2,11 +2,11 @@
 //! and the debugger itself when it was the last to use the tab.
 
 use crate::frames::Frames;
-use crate::ids::{ClientId, TabId};
+use crate::ids::{ClientId, SessionId, TabId};
 use crate::interception::PausedRequests;
-use crate::journal::{self, Entry, Replay};
+use crate::journal::{self, Replay};
 use crate::mirror::Mirror;
-use crate::pending::Continuation;
+use crate::pending::{Continuation, Entry, Note, Step};
 use crate::screencast::SCREENCAST;
 use crate::sessions::{Session, Subject};
 use crate::switches::ENABLED_DOMAINS;
@@ -17,21 +17,43 @@ use crate::{Core, Extension, OnDisconnect};
 
 impl Core {
     /// The session is out of the book already; other views of its target may go on.
-    pub(crate) fn release(&mut self, ended: &Session) {
+    pub(crate) fn release(&mut self, id: SessionId, ended: Session) {
         let Some(tab) = ended.subject.tab() else { return };
         self.drop_waiting_commands(tab);
         self.drop_bootstraps_of_ended(tab);
+        self.forget_told_of(id, tab);
         self.detach_if_unused(tab);
-        if self.tabs.get(tab).is_some_and(crate::targets::Tab::is_live) {
-            self.switch_off(ended, tab);
-            self.release_interception(ended);
-            self.release_children(&ended.subject);
+        match self.tabs.get_mut(tab).map(|known| &mut known.attachment) {
+            Some(Attachment::Live) => self.undo(&ended, tab),
+            // Chrome may have heard of it already, and can be told more when the tab is awake.
+            Some(Attachment::Waking(wake)) => wake.ended.push(ended),
+            Some(Attachment::Dormant) | None => {}
         }
+    }
+
+    /// Takes back what a session switched on, set and asked for in a tab that is live.
+    pub(crate) fn undo(&mut self, ended: &Session, tab: TabId) {
+        self.switch_off(ended, tab);
+        self.release_interception(ended);
+        self.release_children(&ended.subject);
     }
 
     /// Nobody waits any more for what this client asked; and a tab whose last user it was needs no debugger.
     pub(crate) fn release_client(&mut self, client: ClientId) {
-        self.pending.take_where(|entry| matches!(&entry.continuation, Continuation::Reply { client: of, .. } if *of == client));
+        let is_its = |entry: &Entry| matches!(&entry.continuation, Continuation::Reply { client: of, .. } if *of == client);
+        for (call, entry) in self.pending.take_calls(is_its) {
+            // What it still brings about in Chrome has to be taken back when it is known under what name.
+            let Continuation::Reply { session, note, .. } = entry.continuation else { continue };
+            let step = match note {
+                Note::Script { .. } => Step::Script { session, announced: String::new() },
+                Note::Breakpoint => Step::Breakpoint { session },
+                _ => continue,
+            };
+            if let Some(tab) = entry.tab {
+                let continuation = Continuation::Told { tab, session, step };
+                self.pending.insert(call, Entry { continuation, deadline: None, ..entry });
+            }
+        }
         for tab in self.tabs.ids() {
             self.close_or_detach(tab);
         }
@@ -64,11 +86,11 @@ impl Core {
             self.call(&Call::CdpCommand { tab, method, params, child: None }, Continuation::Nothing);
         }
         for (method, params) in self.undo_of(ended) {
-            let child = if let Subject::Child(_, child) = &ended.subject { Some(child) } else { None };
+            let child = ended.subject.place().and_then(|(_, child)| child);
             self.call(&Call::CdpCommand { tab, method: &method, params: &params, child }, Continuation::Nothing);
         }
         if self.is_on(&ended.subject, "Debugger") {
-            self.release_breakpoints(ended);
+            self.release_breakpoints(&ended.subject, &ended.breakpoints);
         }
         for switch in ended.enabled.iter().filter(|switch| !self.is_on(&ended.subject, switch)).collect::<Vec<_>>() {
             self.on_switched_off(&ended.subject, switch);
@@ -93,7 +115,8 @@ impl Core {
         for entry in ended.journal.entries().iter().filter(|entry| self.reached_chrome(ended, entry)) {
             let name = translate::field(&entry.params, "name").unwrap_or("null");
             let others = || self.sessions.viewing(&ended.subject);
-            let is_same = |other: &Entry| other.method == entry.method && translate::field(&other.params, "name").unwrap_or("null") == name;
+            let is_same =
+                |other: &journal::Entry| other.method == entry.method && translate::field(&other.params, "name").unwrap_or("null") == name;
             let kept = others().find_map(|(_, view)| {
                 view.journal.entries().iter().rfind(|other| is_same(other) && self.reached_chrome(view, other)).map(|other| &other.params)
             });
@@ -111,7 +134,7 @@ impl Core {
     }
 
     /// A library's default is kept from Chrome in a tab that its client did not create.
-    pub(crate) fn reached_chrome(&self, view: &Session, entry: &Entry) -> bool {
+    pub(crate) fn reached_chrome(&self, view: &Session, entry: &journal::Entry) -> bool {
         let is_default = entry.is_default && journal::find_init(&entry.method).is_some_and(|init| init.replay == Replay::Default);
         let tab = view.subject.tab().and_then(|tab| self.tabs.get(tab));
         !is_default || tab.is_some_and(|tab| tab.created_by == Some(view.client))

@@ -78,7 +78,7 @@ impl Core {
             }
             ("Fetch", Subject::Child(..)) => self.intercept_fetch(session, subject, &request),
             (_, Subject::Page(tab)) => self.to_page(session, *tab, request),
-            (_, Subject::Child(tab, child)) => Ok(self.to_child(session, *tab, child, &request)),
+            (_, Subject::Child(tab, child)) => self.to_child(session, *tab, child, &request),
         }
     }
 }

@@ -52,10 +52,13 @@ pub struct Session {
     /// The domains this session enabled; their events reach it.
     pub enabled: BTreeSet<String>,
     pub journal: Journal,
-    /// Whether a client's library has it, by `Target.setAutoAttach`, and has said nothing but init commands so far.
+    /// Whether the client asked for it by name, and did not get it by `Target.setAutoAttach`.
+    pub is_asked: bool,
+    /// Whether a client's library has it by `Target.setAutoAttach`, and has said nothing but init commands so far.
     pub sets_up: bool,
-    /// How many of its commands wait until Chrome has heard what it said before.
+    /// How many of its commands wait until Chrome has heard what it said before, and how large all is that waits so.
     pub waits_for_turn: usize,
+    pub deferred_bytes: usize,
     /// Breakpoints that it set, by Chrome's ids.
     pub breakpoints: BTreeSet<String>,
     /// `Fetch.enable`: which requests stop for this session.
@@ -126,8 +129,10 @@ impl Sessions {
             auto_attach: None,
             enabled: BTreeSet::new(),
             journal: Journal::default(),
+            is_asked: false,
             sets_up: true,
             waits_for_turn: 0,
+            deferred_bytes: 0,
             breakpoints: BTreeSet::new(),
             interception: None,
         };

@@ -8,6 +8,8 @@
 //! 2. Scripts and isolated worlds get ids of the relay's own, which are paired with Chrome's when it has made them.
 //! 3. A command that names a world before that waits for its turn, and so do those of its session that come after it.
 
+use serde_json::value::RawValue;
+
 use crate::Core;
 use crate::bootstrap;
 use crate::cdp::Request;
@@ -16,11 +18,26 @@ use crate::error::CdpError;
 use crate::ids::{ChildId, ClientId, SessionId, TabId};
 use crate::intercept::Handled;
 use crate::journal::{Answer, Init, Replay};
-use crate::pending::{Continuation, Note, WakeStep};
+use crate::pending::{Continuation, Deferred, Entry, Note, Step};
+use crate::router::MAX_WAITING_BYTES;
 use crate::sessions::{Session, Subject};
-use crate::targets::{Attachment, WakeStage};
+use crate::targets::{Attachment, Tab};
 use crate::translate;
 use crate::wire::Call;
+
+/// How many scripts of sessions that have ended are waited for in one tab, to be taken back when Chrome has heard of them.
+const MOST_TO_UNDO: usize = 50;
+
+/// What is to be done when Chrome has heard a command that the relay has answered.
+fn step_of(session: SessionId, request: &Request<'_>, handled: &Handled) -> Step {
+    match (request.method.as_ref(), handled) {
+        ("Page.addScriptToEvaluateOnNewDocument", Handled::Reply(result)) => {
+            Step::Script { session, announced: translate::text_field(result, "identifier").unwrap_or_default() }
+        }
+        ("Page.createIsolatedWorld", _) => Step::world(&request.params),
+        (method, _) => Step::Other { method: method.to_owned() },
+    }
+}
 
 impl Core {
     /// Whether this command of a session is answered here though its tab is not dormant.
@@ -40,9 +57,8 @@ impl Core {
         init: &Init,
     ) -> Result<Handled, CdpError> {
         let handled = self.answer_dormant(session, tab, request, init)?;
-        let is_replayed_later =
-            |attachment: &Attachment| matches!(attachment, Attachment::Waking(wake) if wake.stage == WakeStage::Attaching);
-        if self.tabs.get(tab).is_some_and(|known| is_replayed_later(&known.attachment)) || init.replay == Replay::Never {
+        let is_replayed_later = self.tabs.get(tab).is_some_and(|known| !known.hears_sessions());
+        if is_replayed_later || init.replay == Replay::Never {
             return Ok(handled);
         }
         let is_same =
@@ -50,7 +66,7 @@ impl Core {
         let is_said = self.sessions.viewing(&Subject::Page(tab)).any(|(id, view)| id != session && is_same(view));
         let is_script = init.answer == Answer::ScriptIdentifier;
         if (is_script || !is_said) && !self.is_default_on_persons_tab(session, tab, request) {
-            self.tell(tab, request, Self::step_of(session, request, &handled));
+            self.tell(session, tab, request, step_of(session, request, &handled));
         }
         Ok(handled)
     }
@@ -62,21 +78,20 @@ impl Core {
                 let known = self.tabs.get(tab).ok_or(CdpError::TabClosed)?;
                 let tree = known.frames.tree(&known.frame());
                 if !known.frames.is_complete || !self.sessions.enabled_elsewhere(session, "Page") {
-                    self.tell(tab, request, WakeStep::FrameTree);
+                    self.tell(session, tab, request, Step::FrameTree);
                 }
                 return Ok(Handled::Reply(tree));
             }
             Answer::ScriptIdentifier => {
                 let handled = self.journal_script(session, request);
-                self.tell(tab, request, Self::step_of(session, request, &handled));
+                self.tell(session, tab, request, step_of(session, request, &handled));
                 return Ok(handled);
             }
             Answer::IsolatedWorld => {
                 let (result, created) = self.imagine_world(tab, request)?;
                 self.keep_in_journal(session, request);
                 if created == Created::New {
-                    let handled = Handled::Reply(result.clone());
-                    self.tell(tab, request, Self::step_of(session, request, &handled));
+                    self.tell(session, tab, request, Step::world(&request.params));
                 }
                 return Ok(Handled::Reply(result));
             }
@@ -86,41 +101,78 @@ impl Core {
         if request.method == "Inspector.enable" && self.tabs.get(tab).is_some_and(|known| known.is_crashed) {
             self.send_event(session, "Inspector.targetCrashed", "{}");
         }
-        let is_known_to_chrome = init.replay == Replay::Never || self.is_default_on_persons_tab(session, tab, request);
-        if is_known_to_chrome {
+        if init.replay == Replay::Never || self.is_default_on_persons_tab(session, tab, request) {
             return Ok(Handled::empty());
         }
         if let Some(handled) = self.switch_domain(session, request) {
-            return Ok(handled);
+            return handled;
         }
-        self.tell(tab, request, WakeStep::Other { method: request.method.to_string() });
+        self.tell(session, tab, request, Step::Other { method: request.method.to_string() });
         Ok(Handled::empty())
-    }
-
-    /// What is to be done when Chrome has heard a command that the relay has answered.
-    fn step_of(session: SessionId, request: &Request<'_>, handled: &Handled) -> WakeStep {
-        match (request.method.as_ref(), handled) {
-            ("Page.addScriptToEvaluateOnNewDocument", Handled::Reply(result)) => {
-                WakeStep::Script { session, announced: translate::text_field(result, "identifier").unwrap_or_default() }
-            }
-            ("Page.createIsolatedWorld", _) => WakeStep::world(&request.params),
-            (method, _) => WakeStep::Other { method: method.to_owned() },
-        }
     }
 
     /// Says to Chrome what a session was answered already. It may take as long as the page likes: nobody waits for it, only
     /// a tab that wakes.
-    pub(crate) fn tell(&mut self, tab: TabId, request: &Request<'_>, step: WakeStep) {
+    pub(crate) fn tell(&mut self, session: SessionId, tab: TabId, request: &Request<'_>, step: Step) {
         let Some(known) = self.tabs.get_mut(tab) else { return };
         let continuation = match &mut known.attachment {
             Attachment::Waking(wake) => {
                 wake.outstanding += 1;
                 Continuation::Waking { tab, step }
             }
-            Attachment::Live | Attachment::Dormant => Continuation::Told { tab, step },
+            Attachment::Live | Attachment::Dormant => Continuation::Told { tab, session, step },
         };
-        let params = known.frame_to_real(request.params.as_ref().into()).into_owned();
+        let params = translate::params_to_real(&known.contexts, &request.method, &request.params);
+        let params = known.frame_to_real(params).into_owned();
         self.call(&Call::CdpCommand { tab, method: &request.method, params: &params, child: None }, continuation);
+    }
+
+    /// A session has ended. Of what it was told is done only that is still of interest which has to be taken back when it is.
+    pub(crate) fn forget_told_of(&mut self, ended: SessionId, tab: TabId) {
+        let is_of = |entry: &Entry| matches!(&entry.continuation, Continuation::Told { session, .. } if *session == ended);
+        let is_to_be_undone = |entry: &Entry| matches!(&entry.continuation, Continuation::Told { step: Step::Script { .. }, .. });
+        self.pending.take_where(|entry| is_of(entry) && !is_to_be_undone(entry));
+        // A page that stays silent while clients come and go would fill the relay.
+        let scripts = |entry: &Entry| entry.tab == Some(tab) && is_to_be_undone(entry);
+        let surplus = self.pending.iter().filter(|entry| scripts(entry)).count().saturating_sub(MOST_TO_UNDO);
+        let mut dropped = 0;
+        self.pending.take_where(|entry| {
+            let drops = dropped < surplus && scripts(entry);
+            dropped += usize::from(drops);
+            drops
+        });
+    }
+
+    /// Chrome has heard what a session was answered by the relay.
+    pub(crate) fn on_told(&mut self, tab: TabId, child: Option<&ChildId>, step: Step, result: Result<&RawValue, &CdpError>) {
+        match (step, result) {
+            (Step::FrameTree, Ok(result)) => self.on_frame_tree(tab, result.get()),
+            (Step::Script { session, announced }, Ok(result)) => {
+                let Some(real) = translate::text_field(result.get(), "identifier") else { return };
+                let is_wanted = self.sessions.get_mut(session).is_some_and(|view| view.journal.name_script(&announced, &real));
+                if !is_wanted {
+                    // Taken back meanwhile, when nobody knew yet what Chrome would call it.
+                    let params = serde_json::json!({ "identifier": real }).to_string();
+                    let method = "Page.removeScriptToEvaluateOnNewDocument";
+                    self.call(&Call::CdpCommand { tab, method, params: &params, child }, Continuation::Nothing);
+                }
+            }
+            (Step::Breakpoint { session }, Ok(result)) => self.on_breakpoint_set(session, Some(tab), child, result.get()),
+            (Step::World { frame, name }, Ok(result)) => {
+                let real = translate::field(result.get(), "executionContextId").and_then(|text| text.parse().ok());
+                if let (Some(real), Some(known)) = (real, self.tabs.get_mut(tab)) {
+                    known.contexts.made(&frame, &World::Isolated(name), real);
+                }
+            }
+            (Step::Helper { handle }, Ok(result)) => self.on_helper_made(tab, &handle, result.get()),
+            (Step::Other { .. }, Ok(_)) => {}
+            // While a tab wakes its main frame may yet turn out to be another; what was not made then is sorted out at the end.
+            (Step::World { frame, name }, Err(CdpError::Chrome { .. })) if self.tabs.get(tab).is_some_and(Tab::is_live) => {
+                self.on_world_refused(tab, &frame, name);
+            }
+            (Step::Other { method }, Err(error)) => tracing::warn!(%tab, method, %error, "Chrome refused what a session was told is done"),
+            (step, Err(error)) => tracing::warn!(%tab, ?step, %error, "Chrome refused what a session was told is done"),
+        }
     }
 
     /// The debugger is gone, and what was told it with it.
@@ -146,12 +198,15 @@ impl Core {
         is_after_another || translate::names_imagined(&known.contexts, &request.method, &request.params)
     }
 
-    pub(crate) fn wait_for_turn(&mut self, session: SessionId, tab: TabId, request: &Request<'_>) -> Handled {
+    pub(crate) fn wait_for_turn(&mut self, session: SessionId, tab: TabId, request: &Request<'_>) -> Result<Handled, CdpError> {
         if let Some(view) = self.sessions.get_mut(session) {
             view.waits_for_turn += 1;
         }
-        let note = Note::Turn { method: request.method.to_string(), params: request.params.to_string() };
-        self.ask_in_turn(session, tab, None, request, note)
+        let asked = self.ask_in_turn(session, tab, None, request, Note::Turn);
+        if asked.is_err() {
+            self.end_turn(session);
+        }
+        asked
     }
 
     /// Chrome answers in order: when it has answered this, it has heard all that was said before. Any question will do.
@@ -161,11 +216,25 @@ impl Core {
         tab: TabId,
         child: Option<&ChildId>,
         request: &Request<'_>,
-        note: Note,
-    ) -> Handled {
+        note: fn(Deferred) -> Note,
+    ) -> Result<Handled, CdpError> {
+        let view = self.sessions.get_mut(session).ok_or(CdpError::SessionNotFound)?;
+        view.deferred_bytes += request.params.len();
+        if view.deferred_bytes > MAX_WAITING_BYTES {
+            view.deferred_bytes -= request.params.len();
+            return Err(CdpError::Refused("too much waits for this page, which does not answer; try again in a moment".to_owned()));
+        }
         let question = Request { method: "Runtime.getIsolateId".into(), params: "{}".into(), ..request.clone() };
-        self.forward_noting(session, tab, child, &question, note);
-        Handled::Later
+        self.forward_noting(session, tab, child, &question, note(Deferred::new(request)));
+        Ok(Handled::Later)
+    }
+
+    /// It is this command's turn, or its client was told why that never came.
+    pub(crate) fn undefer(&mut self, session: SessionId, request: i64, deferred: Deferred) -> Request<'static> {
+        if let Some(view) = self.sessions.get_mut(session) {
+            view.deferred_bytes = view.deferred_bytes.saturating_sub(deferred.params.len());
+        }
+        Request { id: request, method: deferred.method.into(), params: deferred.params.into(), session: None }
     }
 
     pub(crate) fn on_turn(&mut self, client: ClientId, session: SessionId, request: &Request<'_>) {

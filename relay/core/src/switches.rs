@@ -1,6 +1,8 @@
 //! What each session has switched on, and what Chrome hears of it. Each session is a view on the one debugger session that
 //! Chrome gives: enabling a domain that is on already, or disabling one that others use, stays here.
 
+use std::collections::BTreeSet;
+
 use crate::Core;
 use crate::cdp::{self, Request};
 use crate::error::CdpError;
@@ -57,15 +59,18 @@ pub(crate) fn gate_of(method: &str) -> &str {
 
 impl Core {
     /// Keeps the book of a session's enabled domains. Answers what Chrome must not hear, because other sessions share it.
-    pub(crate) fn switch_domain(&mut self, session: SessionId, request: &Request<'_>) -> Option<Handled> {
+    pub(crate) fn switch_domain(&mut self, session: SessionId, request: &Request<'_>) -> Option<Result<Handled, CdpError>> {
         if request.method == "Page.setLifecycleEventsEnabled" {
             let is_on = self.sessions.enabled_elsewhere(session, LIFECYCLE);
             if is_on && translate::field(&request.params, "enabled") == Some("true") {
                 return Some(self.join(session, LIFECYCLE, request));
             }
             self.note_lifecycle_switch(session, &request.params);
+            if !is_on && let Some(subject) = self.sessions.get(session).map(|view| view.subject.clone()) {
+                self.on_switched_off(&subject, LIFECYCLE);
+            }
             // Chrome has them on as long as anyone wants them.
-            return is_on.then(Handled::empty);
+            return is_on.then(|| Ok(Handled::empty()));
         }
         let (domain, verb) = request.method.split_once('.')?;
         let view = self.sessions.get_mut(session)?;
@@ -77,17 +82,26 @@ impl Core {
                     // Chrome would take it for the wish to hear of all contexts anew, and everyone would.
                     return Some(self.join(session, domain, request));
                 }
-                self.sessions.get_mut(session)?.enabled.insert(domain.to_owned());
-                if is_on && is_new {
-                    self.tell_mirrored(session, domain);
+                let view = self.sessions.get_mut(session)?;
+                view.enabled.insert(domain.to_owned());
+                let subject = view.subject.clone();
+                match (domain, &subject) {
+                    // Chrome has told nothing of them meanwhile.
+                    ("Page", Subject::Page(tab)) if !is_on => self.tabs.get_mut(*tab)?.frames = Frames::default(),
+                    // Worlds that were made while it was off: Chrome will tell of them, and they count as told.
+                    ("Runtime", Subject::Page(_)) => self.announce_contexts_to(session),
+                    _ if is_on && is_new => self.tell_mirrored(session, domain),
+                    _ => {}
                 }
                 None
             }
             "disable" => {
                 view.enabled.remove(domain);
                 let subject = view.subject.clone();
+                let breakpoints = if domain == "Debugger" { std::mem::take(&mut view.breakpoints) } else { BTreeSet::new() };
                 if self.sessions.enabled_elsewhere(session, domain) {
-                    return Some(Handled::empty());
+                    self.release_breakpoints(&subject, &breakpoints);
+                    return Some(Ok(Handled::empty()));
                 }
                 self.on_switched_off(&subject, domain);
                 None
@@ -128,14 +142,13 @@ impl Core {
 
     /// Switches on for one session what Chrome has on already. What it missed must not overtake what it has asked before:
     /// Playwright listens for contexts only when `Page.getFrameTree` is answered.
-    pub(crate) fn join(&mut self, session: SessionId, switch: &str, request: &Request<'_>) -> Handled {
+    fn join(&mut self, session: SessionId, switch: &str, request: &Request<'_>) -> Result<Handled, CdpError> {
         let subject = self.sessions.get(session).map(|view| view.subject.clone());
         if let Some((tab, child)) = subject.as_ref().and_then(Subject::place).filter(|_| self.pending.asks_for(session)) {
-            let note = Note::Join { method: request.method.to_string(), params: request.params.to_string() };
-            return self.ask_in_turn(session, tab, child, request, note);
+            return self.ask_in_turn(session, tab, child, request, Note::Join);
         }
         self.tell_missed(session, switch);
-        Handled::empty()
+        Ok(Handled::empty())
     }
 
     /// All that the session asked before is answered. Whoever had it on may have left meanwhile.

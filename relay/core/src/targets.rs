@@ -8,10 +8,11 @@ use serde::Serialize;
 use crate::bootstrap::Bootstrap;
 use crate::cdp::Request;
 use crate::contexts::Contexts;
-use crate::frames::Frames;
+use crate::frames::{self, Frames};
 use crate::ids::{ChildId, ClientId, SessionId, TabId, TargetId};
 use crate::interception::PausedRequests;
 use crate::mirror::Mirror;
+use crate::sessions::Session;
 use crate::translate;
 use crate::wire::{LoadStatus, TabReport};
 
@@ -73,6 +74,8 @@ pub struct Wake {
     /// Replies of the present stage that are still to come.
     pub outstanding: usize,
     pub frame_tree: Option<String>,
+    /// Sessions that ended meanwhile; what Chrome heard of them is undone when the tab is live.
+    pub ended: Vec<Session>,
 }
 
 /// What is under way while a tab wakes, in this order.
@@ -109,6 +112,8 @@ pub struct Child {
     pub waiting_for_debugger: bool,
     /// The same question for the targets below this one.
     pub children_asked: Option<bool>,
+    /// The request for its next document, as of a page.
+    pub awaited_document: Option<String>,
     pub mirror: Mirror,
     /// The last navigation that began in it, as `Page.frameStartedNavigating` told: frame and loader.
     pub navigating: Option<(String, String)>,
@@ -166,10 +171,11 @@ impl Tab {
         matches!(self.attachment, Attachment::Dormant)
     }
 
-    /// The server has answered this request, or will not: it may have been the one for the page's document.
-    pub fn document_answered(&mut self, params: &str) {
-        if self.awaited_document.is_some() && self.awaited_document == translate::text_field(params, "requestId") {
-            self.awaited_document = None;
+    /// Where the request for the next document of a target is kept: of the page itself, or of one below it.
+    pub fn awaited_document_of(&mut self, child: Option<&ChildId>) -> Option<&mut Option<String>> {
+        match child {
+            None => Some(&mut self.awaited_document),
+            Some(child) => self.children.get_mut(child).map(|child| &mut child.awaited_document),
         }
     }
 
@@ -189,28 +195,23 @@ impl Tab {
         }
     }
 
-    /// The security origin of the tab's document, as contexts and frames carry it.
+    /// The security origin of the tab's document, as contexts carry it.
     pub fn origin(&self) -> String {
-        let Some((scheme, rest)) = self.url.split_once("://") else { return "://".to_owned() };
-        let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
-        let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
-        format!("{scheme}://{host}")
+        frames::origin(&self.url)
     }
 
     /// The main frame as a CDP `Frame`, as far as it is known without the debugger.
     pub fn frame(&self) -> serde_json::Value {
-        let (url, fragment) = self.url.split_once('#').map_or((self.url.as_str(), None), |(url, rest)| (url, Some(format!("#{rest}"))));
-        let mut frame = serde_json::json!({
-            "id": self.page, "loaderId": self.loader, "url": url, "domainAndRegistry": "",
-            "securityOrigin": self.origin(), "mimeType": "text/html",
-            "adFrameStatus": { "adFrameType": "none" },
-            "secureContextType": if self.url.starts_with("https:") { "Secure" } else { "InsecureScheme" },
-            "crossOriginIsolatedContextType": "NotIsolated", "gatedAPIFeatures": [],
-        });
-        if let (Some(fragment), Some(object)) = (fragment, frame.as_object_mut()) {
-            object.insert("urlFragment".to_owned(), fragment.into());
+        frames::describe(self.page.as_str(), None, self.loader.as_str(), &self.url)
+    }
+
+    /// Whether Chrome was told of the tab's sessions, so that it has to hear what they say from now on.
+    pub fn hears_sessions(&self) -> bool {
+        match &self.attachment {
+            Attachment::Dormant => false,
+            Attachment::Waking(wake) => wake.stage != WakeStage::Attaching,
+            Attachment::Live => true,
         }
-        frame
     }
 }
 

@@ -67,7 +67,7 @@ pub fn params_to_real<'p>(contexts: &Contexts, method: &str, params: &'p str) ->
 
 /// Whether a client's parameters name a context that Chrome has not made yet.
 pub fn names_imagined(contexts: &Contexts, method: &str, params: &str) -> bool {
-    let places = PARAMS.iter().filter(|(name, _)| *name == method);
+    let places = PARAMS.iter().filter(|(name, _)| *name == method && contexts.has_imagined());
     places.filter_map(|(_, path)| locate(params, path)).any(|id| contexts.is_imagined(id))
 }
 

@@ -15,15 +15,15 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::children::AUTO_ATTACH;
 use crate::contexts::World;
 use crate::error::CdpError;
 use crate::frames::frames_of;
 use crate::ids::{TabId, TargetId};
-use crate::pending::{Continuation, WakeStep};
+use crate::pending::{Continuation, Step};
 use crate::sessions::Subject;
 use crate::switches::LIFECYCLE;
-use crate::targets::{Attachment, HeldEvent, Tab, Waiting, Wake, WakeStage};
-use crate::translate;
+use crate::targets::{Attachment, HeldEvent, Waiting, Wake, WakeStage};
 use crate::wire::Call;
 use crate::{Core, bootstrap};
 
@@ -50,11 +50,11 @@ impl Core {
     }
 
     /// What Chrome is told of the tab's sessions, in the order they said it; the same thing only once.
-    fn replay_steps(&mut self, tab: TabId) -> Vec<(String, Arc<str>, WakeStep)> {
+    fn replay_steps(&mut self, tab: TabId) -> Vec<(String, Arc<str>, Step)> {
         let mut steps: Vec<(String, Arc<str>, _)> = vec![
-            ("Page.getFrameTree".to_owned(), "{}".into(), WakeStep::FrameTree),
+            ("Page.getFrameTree".to_owned(), "{}".into(), Step::FrameTree),
             // Whether the page has crashed.
-            ("Inspector.enable".to_owned(), "{}".into(), WakeStep::Other { method: "Inspector.enable".to_owned() }),
+            ("Inspector.enable".to_owned(), "{}".into(), Step::Other { method: "Inspector.enable".to_owned() }),
         ];
         for (session, view) in self.sessions.viewing(&Subject::Page(tab)) {
             for entry in view.journal.entries() {
@@ -62,73 +62,42 @@ impl Core {
                     continue;
                 }
                 let step = match &entry.script {
-                    Some(script) => WakeStep::Script { session, announced: script.announced.clone() },
-                    None if entry.method == "Page.createIsolatedWorld" => WakeStep::world(&entry.params),
-                    None => WakeStep::Other { method: entry.method.clone() },
+                    Some(script) => Step::Script { session, announced: script.announced.clone() },
+                    None if entry.method == "Page.createIsolatedWorld" => Step::world(&entry.params),
+                    None => Step::Other { method: entry.method.clone() },
                 };
-                let said = |(method, params, _): &(String, Arc<str>, WakeStep)| *method == entry.method && *params == entry.params;
+                let said = |(method, params, _): &(String, Arc<str>, Step)| *method == entry.method && *params == entry.params;
                 if entry.script.is_some() || !steps.iter().any(said) {
                     steps.push((entry.method.clone(), entry.params.clone(), step));
                 }
             }
         }
         if let Some(params) = self.children_to_ask_for(&Subject::Page(tab)) {
-            let method = "Target.setAutoAttach".to_owned();
-            steps.push((method.clone(), params.into(), WakeStep::Other { method }));
+            let method = AUTO_ATTACH.to_owned();
+            steps.push((method.clone(), params.into(), Step::Other { method }));
         }
         if let Some(params) = self.interception_of(&Subject::Page(tab)) {
             // A debugger that outlived the extension's worker may hold requests that no client can answer any more.
             for (method, params) in [("Fetch.disable", "{}"), ("Fetch.enable", params.as_str())] {
-                steps.push((method.to_owned(), params.into(), WakeStep::Other { method: method.to_owned() }));
+                steps.push((method.to_owned(), params.into(), Step::Other { method: method.to_owned() }));
             }
         }
         steps
     }
 
-    pub(crate) fn on_wake_step(&mut self, tab: TabId, step: WakeStep, result: Result<&RawValue, &CdpError>) {
+    pub(crate) fn on_wake_step(&mut self, tab: TabId, step: Step, result: Result<&RawValue, &CdpError>) {
         let Some(Attachment::Waking(wake)) = self.tabs.get_mut(tab).map(|tab| &mut tab.attachment) else { return };
         wake.outstanding = wake.outstanding.saturating_sub(1);
         let is_last = wake.outstanding == 0;
         match (step, result) {
             // Without its frames a page cannot be told of.
-            (WakeStep::FrameTree, Err(error)) => return self.give_up_waking(tab, error),
+            (Step::FrameTree, Err(error)) => return self.give_up_waking(tab, error),
             // Child frames are announced when all sessions are heard.
-            (WakeStep::FrameTree, Ok(result)) => wake.frame_tree = Some(result.get().to_owned()),
-            (step, result) => self.on_told(tab, step, result),
+            (Step::FrameTree, Ok(result)) => wake.frame_tree = Some(result.get().to_owned()),
+            (step, result) => self.on_told(tab, None, step, result),
         }
         if is_last {
             self.on_wake_stage_done(tab);
-        }
-    }
-
-    /// Chrome has heard what a session was answered by the relay.
-    pub(crate) fn on_told(&mut self, tab: TabId, step: WakeStep, result: Result<&RawValue, &CdpError>) {
-        match (step, result) {
-            (WakeStep::FrameTree, Ok(result)) => self.on_frame_tree(tab, result.get()),
-            (WakeStep::Script { session, announced }, Ok(result)) => {
-                let Some(real) = translate::text_field(result.get(), "identifier") else { return };
-                let is_wanted = self.sessions.get_mut(session).is_some_and(|view| view.journal.name_script(&announced, &real));
-                if !is_wanted {
-                    // Taken back meanwhile, when nobody knew yet what Chrome would call it.
-                    let params = serde_json::json!({ "identifier": real }).to_string();
-                    let method = "Page.removeScriptToEvaluateOnNewDocument";
-                    self.call(&Call::CdpCommand { tab, method, params: &params, child: None }, Continuation::Nothing);
-                }
-            }
-            (WakeStep::World { frame, name }, Ok(result)) => {
-                let real = translate::field(result.get(), "executionContextId").and_then(|text| text.parse().ok());
-                if let (Some(real), Some(known)) = (real, self.tabs.get_mut(tab)) {
-                    known.contexts.made(&frame, &World::Isolated(name), real);
-                }
-            }
-            (WakeStep::Helper { handle }, Ok(result)) => self.on_helper_made(tab, &handle, result.get()),
-            (WakeStep::Other { .. }, Ok(_)) => {}
-            // While a tab wakes its main frame may yet turn out to be another; what was not made then is sorted out at the end.
-            (WakeStep::World { frame, name }, Err(CdpError::Chrome { .. })) if self.tabs.get(tab).is_some_and(Tab::is_live) => {
-                self.on_world_refused(tab, &frame, name);
-            }
-            (WakeStep::Other { method }, Err(error)) => tracing::warn!(%tab, method, %error, "a step of waking failed"),
-            (step, Err(error)) => tracing::warn!(%tab, ?step, %error, "a step of waking failed"),
         }
     }
 
@@ -161,7 +130,7 @@ impl Core {
             for name in &worlds {
                 let params = serde_json::json!({ "frameId": frame, "worldName": name, "grantUniveralAccess": true }).to_string();
                 let method = "Page.createIsolatedWorld";
-                let step = WakeStep::Other { method: method.to_owned() };
+                let step = Step::Other { method: method.to_owned() };
                 self.call(&Call::CdpCommand { tab, method, params: &params, child: None }, Continuation::Waking { tab, step });
             }
         }
@@ -186,19 +155,6 @@ impl Core {
         let before = known.main_frame.take();
         known.main_frame = (frame != known.page.as_str()).then(|| TargetId::new(frame));
         known.main_frame != before
-    }
-
-    /// The frames of a page as Chrome has them: clients are told of those they do not know.
-    fn on_frame_tree(&mut self, tab: TabId, tree: &str) {
-        let Some(known) = self.tabs.get_mut(tab) else { return };
-        let tree = known.frame_to_announced(Cow::Borrowed(tree));
-        for frame in known.frames.learn(&tree) {
-            let attached = serde_json::json!({ "frameId": frame.id, "parentFrameId": frame.parent }).to_string();
-            let navigated = format!(r#"{{"frame":{},"type":"Navigation"}}"#, frame.text);
-            for (method, params) in [("Page.frameAttached", attached), ("Page.frameNavigated", navigated)] {
-                self.deliver(&Subject::Page(tab), method, &params);
-            }
-        }
     }
 
     fn pair_contexts(&mut self, tab: TabId) {
@@ -236,6 +192,9 @@ impl Core {
         let Some(known) = self.tabs.get_mut(tab) else { return };
         let Attachment::Waking(wake) = std::mem::replace(&mut known.attachment, Attachment::Live) else { return };
         tracing::info!(%tab, waiting = wake.waiting.len(), "live");
+        for ended in &wake.ended {
+            self.undo(ended, tab);
+        }
         self.run_bootstraps(tab);
         for Waiting { client, session, request } in wake.waiting {
             // One that went before may have ended the session.
@@ -285,6 +244,10 @@ impl Core {
             return;
         }
         let Attachment::Waking(wake) = std::mem::replace(&mut known.attachment, Attachment::Dormant) else { return };
+        // What it told and made went with the debugger.
+        known.dialog_is_open = false;
+        known.contexts.unmake();
+        self.forget_real_scripts(tab);
         tracing::warn!(%tab, %error, "could not wake");
         let error = explain_attach_error(error);
         for waiting in wake.waiting {

@@ -39,7 +39,7 @@ impl Core {
                 self.forget_interception(session);
                 if self.interception_of(subject).is_none() {
                     self.tabs.get_mut(tab).into_iter().for_each(|known| known.paused.clear(child));
-                    return Ok(self.forward(session, tab, child, request));
+                    return self.forward(session, tab, child, request);
                 }
                 self.narrow_interception(subject, before, |holder| holder == session);
                 Ok(Handled::empty())
@@ -56,9 +56,9 @@ impl Core {
                 if !known.paused.may_read_body(child, &id, session, takes) {
                     return Err(invalid_id());
                 }
-                Ok(self.forward(session, tab, child, request))
+                self.forward(session, tab, child, request)
             }
-            _ => Ok(self.forward(session, tab, child, request)),
+            _ => self.forward(session, tab, child, request),
         }
     }
 

@@ -18,21 +18,17 @@ use crate::wire::LoadStatus;
 impl Core {
     /// A command of a session that sees this tab's page.
     pub(crate) fn to_page(&mut self, session: SessionId, tab: TabId, request: Request<'_>) -> Result<Handled, CdpError> {
-        let init = journal::find_init(&request.method).filter(|init| !self.is_wish(session, init));
-        if init.is_none()
-            && let Some(view) = self.sessions.get_mut(session)
-        {
-            view.sets_up = false;
-        }
-        let set_up = init.filter(|_| self.answers_set_up(session, tab, &request));
+        let init = self.init_of(session, &request);
         let known = self.tabs.get(tab).ok_or(CdpError::TabClosed)?;
+        // Playwright says it again when a frame goes, to learn by the answer whether the frame comes back.
+        let is_said_again = request.method == "Page.enable" && self.has_on(session, "Page");
+        let set_up = init.filter(|_| !is_said_again && self.answers_set_up(session, tab, &request));
         match known.attachment {
             Attachment::Live => match set_up {
                 Some(init) => self.set_up_live(session, tab, &request, init),
                 None => self.to_live_page(session, tab, &request),
             },
-            // Playwright says it again when a frame goes, to learn by the answer whether the frame comes back.
-            Attachment::Waking(_) if request.method == "Page.enable" && self.has_on(session, "Page") => Ok(Handled::empty()),
+            Attachment::Waking(_) if is_said_again => Ok(Handled::empty()),
             Attachment::Waking(_) => match set_up {
                 Some(init) => self.set_up_waking(session, tab, &request, init),
                 None => self.through_tab(session, tab, request),
@@ -52,6 +48,17 @@ impl Core {
         }
     }
 
+    /// The init command that this is. Any other ends the set-up of its session.
+    fn init_of(&mut self, session: SessionId, request: &Request<'_>) -> Option<&'static Init> {
+        let init = journal::find_init(&request.method).filter(|init| !self.is_wish(session, init));
+        if init.is_none()
+            && let Some(view) = self.sessions.get_mut(session)
+        {
+            view.sets_up = false;
+        }
+        init
+    }
+
     fn has_on(&self, session: SessionId, domain: &str) -> bool {
         self.sessions.get(session).is_some_and(|view| view.enabled.contains(domain))
     }
@@ -63,7 +70,7 @@ impl Core {
         // The answer to a dialog cannot wait for the tab that waits for it.
         let is_answer = request.method == "Page.handleJavaScriptDialog" && !known.is_dormant();
         if known.is_live() || is_answer {
-            return Ok(self.forward(session, tab, None, &request));
+            return self.forward(session, tab, None, &request);
         }
         if known.is_dormant() {
             self.wake(tab);
@@ -154,7 +161,7 @@ impl Core {
             Some(Script { real: Some(real), .. }) => {
                 let params = serde_json::json!({ "identifier": real }).to_string();
                 let named = Request { params: params.into(), ..request.clone() };
-                Ok(self.forward(session, tab, None, &named))
+                self.forward(session, tab, None, &named)
             }
         }
     }

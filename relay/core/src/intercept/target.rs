@@ -161,6 +161,7 @@ impl Core {
         let opened = self.open_session(parent, subject);
         if let Some(view) = self.sessions.get_mut(opened) {
             view.journal.started = true;
+            view.is_asked = true;
             view.sets_up = false;
         }
         Ok(opened)

@@ -72,3 +72,46 @@ fn one_that_was_set_for_a_session_that_had_ended_meanwhile_is_removed() {
     script.request(second, Some(&b), "Debugger.resume", json!({}));
     script.next_command("Debugger.resume");
 }
+
+#[test]
+fn debugger_disable_takes_the_sessions_breakpoints_along() {
+    let (mut script, [(first, a), _]) = two_debuggers();
+    script.ask(first, Some(&a), "Debugger.disable", json!({}));
+    assert_eq!(sent(&mut script), [("Debugger.removeBreakpoint".to_owned(), json!({ "breakpointId": "a" }))]);
+}
+
+#[test]
+fn a_breakpoint_that_went_with_debugger_disable_is_not_the_sessions_any_more() {
+    let mut script = Script::with_tabs(1);
+    let (first, a) = script.asking_client("T1");
+    script.make_live(first, &a, 1);
+    let (second, b) = script.asking_client("T1");
+    let set = |script: &mut Script, client, session: &str| {
+        script.request(client, Some(session), "Debugger.enable", json!({}));
+        script.request(client, Some(session), "Debugger.setBreakpointByUrl", json!({ "lineNumber": 1, "url": "u" }));
+        for call in script.calls() {
+            script.reply(&call, json!({ "breakpointId": "1:1:0:u" }));
+        }
+    };
+    set(&mut script, first, &a);
+    // Chrome forgets it here.
+    script.request(first, Some(&a), "Debugger.disable", json!({}));
+    script.answer_all();
+    script.request(first, Some(&a), "Debugger.enable", json!({}));
+    script.answer_all();
+    set(&mut script, second, &b);
+    script.input(Input::ClientClosed(second));
+    let calls = script.calls();
+    assert!(calls.iter().any(|c| c["params"]["method"] == "Debugger.removeBreakpoint"), "{calls:?}");
+}
+
+#[test]
+fn one_that_was_set_for_a_client_that_had_gone_meanwhile_is_removed() {
+    let (mut script, [(first, a), _]) = two_debuggers();
+    script.request(first, Some(&a), "Debugger.setBreakpointByUrl", json!({ "lineNumber": 2, "url": "a" }));
+    let set = script.next_command("Debugger.setBreakpointByUrl");
+    script.input(Input::ClientClosed(first));
+    script.calls();
+    script.reply(&set, json!({ "breakpointId": "late" }));
+    assert_eq!(sent(&mut script), [("Debugger.removeBreakpoint".to_owned(), json!({ "breakpointId": "late" }))]);
+}

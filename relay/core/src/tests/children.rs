@@ -215,3 +215,17 @@ fn a_late_session_learns_of_targets_below_targets_and_one_that_leaves_keeps_them
     script.ask(second, Some(&outer), "Target.setAutoAttach", json!({ "autoAttach": false, "waitForDebuggerOnStart": false }));
     assert!(script.calls().is_empty(), "the other still wants them");
 }
+
+#[test]
+fn a_target_that_its_session_does_not_want_any_more_is_taken_from_it_and_resumed() {
+    let (mut script, [(first, a), (second, b)]) = two_clients();
+    script.request(first, Some(&a), "Target.setAutoAttach", ask(&json!([{}]), true));
+    script.request(second, Some(&b), "Target.setAutoAttach", ask(&json!([{ "type": "iframe" }]), true));
+    script.answer_all();
+    appears(&mut script, "w", "worker");
+    script.heard(first);
+    script.ask(first, Some(&a), "Target.setAutoAttach", json!({ "autoAttach": false, "waitForDebuggerOnStart": false }));
+    assert_eq!(script.next_command("Runtime.runIfWaitingForDebugger")["params"]["childSessionId"], "w");
+    appears(&mut script, "f", "iframe");
+    assert_eq!((told(&script.heard(first)), told(&script.heard(second))), (vec![], vec![("iframe", true)]));
+}

@@ -564,3 +564,27 @@ fn a_script_added_to_a_live_page_keeps_its_name_when_chrome_counts_anew() {
     script.request(client, Some(&session), "Page.removeScriptToEvaluateOnNewDocument", json!({ "identifier": second }));
     assert_eq!(script.next_command("Page.removeScriptToEvaluateOnNewDocument")["params"]["params"]["identifier"], "2");
 }
+
+#[test]
+fn a_world_that_a_debugger_made_which_went_is_made_anew() {
+    let mut script = Script::with_tabs(1);
+    let (first, sessions) = script.attached_client();
+    let mut heard = Vec::new();
+    for (method, params) in playwright_init() {
+        script.request(first, Some(&sessions[0]), method, params);
+        heard.extend(script.heard(first));
+    }
+    let world = heard.iter().find(|m| m["params"]["context"]["name"] == "utility").unwrap()["params"]["context"]["id"].clone();
+    script.request(first, Some(&sessions[0]), "Runtime.evaluate", json!({}));
+    let attach = script.next_call("attachTab");
+    script.reply(&attach, json!({}));
+    let calls = script.calls();
+    let made = calls.iter().find(|c| c["params"]["method"] == "Page.createIsolatedWorld").unwrap();
+    script.reply(made, json!({ "executionContextId": 7 }));
+    script.extension_event("tabDetached", json!({ "tabId": 1, "reason": "target_closed" }));
+    script.heard(first);
+    script.request(first, Some(&sessions[0]), "Runtime.evaluate", json!({ "contextId": world, "expression": "2" }));
+    script.finish_waking(&main_frame(1));
+    let call = script.next_command("Runtime.evaluate");
+    assert_eq!(call["params"]["params"]["contextId"], 99);
+}

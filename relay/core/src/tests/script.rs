@@ -170,6 +170,13 @@ impl Script {
         self.input(Input::ExtensionText(&text));
     }
 
+    /// Answers all that the extension was asked with nothing.
+    pub fn answer_all(&mut self) {
+        for call in self.calls() {
+            self.reply(&call, json!({}));
+        }
+    }
+
     pub fn extension_event(&mut self, method: &str, params: Value) {
         let text = json!({ "method": method, "params": params }).to_string();
         self.input(Input::ExtensionText(&text));
@@ -241,4 +248,15 @@ pub fn playwright_init() -> Vec<(&'static str, Value)> {
         ("Page.createIsolatedWorld", json!({ "frameId": "T1", "worldName": "utility" })),
         ("Runtime.runIfWaitingForDebugger", json!({})),
     ]
+}
+
+/// Lets time pass in a browser that is there; gives what it is asked meanwhile.
+pub fn pass(script: &mut Script, seconds: u64) -> Vec<Value> {
+    let mut calls = Vec::new();
+    for _ in 0..seconds {
+        script.advance(Duration::from_secs(1));
+        script.extension_event("pong", json!({}));
+        calls.extend(script.calls().into_iter().filter(|call| call["method"] != "ping"));
+    }
+    calls
 }

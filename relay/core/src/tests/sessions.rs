@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::script::Script;
+use super::script::{Script, main_frame};
 use crate::Input;
 use crate::ids::ClientId;
 
@@ -291,4 +291,31 @@ fn a_session_that_comes_late_hears_what_chrome_told_before() {
     }
     let heard: Vec<_> = script.heard(other).iter().filter_map(|m| m["method"].as_str().map(str::to_owned)).collect();
     assert_eq!(heard, ["Debugger.scriptParsed", "Page.lifecycleEvent"]);
+}
+
+#[test]
+fn what_a_client_set_is_undone_when_it_goes_while_the_tab_wakes() {
+    let mut script = Script::with_tabs(1);
+    let (first, a) = script.attached_client();
+    let (second, b) = script.attached_client();
+    script.ask(second, Some(&b[0]), "Network.setExtraHTTPHeaders", json!({ "headers": { "x": "y" } }));
+    script.request(first, Some(&a[0]), "Runtime.evaluate", json!({}));
+    let attach = script.next_call("attachTab");
+    script.reply(&attach, json!({}));
+    script.input(Input::ClientClosed(second));
+    let mut sent = Vec::new();
+    loop {
+        let calls = script.calls();
+        if calls.is_empty() {
+            break;
+        }
+        for call in calls {
+            sent.push(call["params"].clone());
+            let result = if call["params"]["method"] == "Page.getFrameTree" { json!({ "frameTree": main_frame(1) }) } else { json!({}) };
+            script.reply(&call, result);
+        }
+    }
+    let headers: Vec<_> =
+        sent.iter().filter(|c| c["method"] == "Network.setExtraHTTPHeaders").map(|c| c["params"]["headers"].clone()).collect();
+    assert_eq!(headers.last(), Some(&json!({})), "{headers:?}");
 }

@@ -1,11 +1,10 @@
 //! Clients that connect while others use a tab: they are answered whether its page answers or not.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
-use super::script::{Script, main_frame, playwright_init};
-use crate::ids::ClientId;
+use super::script::{Script, main_frame, pass, playwright_init, tab};
+use crate::Input;
+use crate::ids::{ClientId, TabId};
 
 const CHILD: &str = "child-frame";
 
@@ -121,10 +120,7 @@ fn a_command_whose_turn_does_not_come_fails_in_time_and_the_next_one_goes_throug
     let calls = script.calls();
     let helper = json!({ "contextId": world, "expression": "new UtilityScript()" });
     script.request(late, Some(&session), "Runtime.evaluate", helper.clone());
-    for _ in 0..31 {
-        script.advance(Duration::from_secs(1));
-        script.extension_event("pong", json!({}));
-    }
+    pass(&mut script, 31);
     let heard = script.heard(late);
     assert!(heard[0]["error"]["message"].as_str().unwrap().contains("did not answer for 30 seconds"), "{heard:?}");
     assert_eq!(heard[1]["method"], "Runtime.executionContextDestroyed", "so that Playwright asks for its helper again");
@@ -272,4 +268,182 @@ fn what_chrome_says_late_of_a_debugger_that_has_gone_counts_for_nothing() {
     script.request(late, Some(&session), "Runtime.evaluate", json!({ "contextId": world_of_next }));
     script.finish_waking(&tree());
     assert_eq!(script.next_command("Runtime.evaluate")["params"]["params"]["contextId"], 99);
+}
+
+/// A tab that a raw client uses without `Page`.
+fn raw_tab(tree: &Value) -> (Script, ClientId, String) {
+    let mut script = Script::with_tabs(1);
+    let (first, session) = script.asking_client("T1");
+    script.request(first, Some(&session), "Runtime.evaluate", json!({}));
+    script.finish_waking(tree);
+    let call = script.next_command("Runtime.evaluate");
+    script.reply(&call, json!({}));
+    script.heard(first);
+    (script, first, session)
+}
+
+/// The page goes on: Chrome answers all that it was asked.
+fn answer_all(script: &mut Script, tree: &Value) {
+    for call in script.calls() {
+        let result = if call["params"]["method"] == "Page.getFrameTree" { json!({ "frameTree": tree }) } else { json!({}) };
+        script.reply(&call, result);
+    }
+}
+
+#[test]
+fn frames_that_nobody_kept_the_book_of_are_not_told_as_they_once_were() {
+    let (mut script, ..) = raw_tab(&tree());
+    // Nobody has `Page` on, so Chrome says nothing of it; the extension does.
+    script.extension_event("tabNavigated", json!({ "tabId": 1, "url": "https://elsewhere/" }));
+    let (late, _, mut heard) = set_up(&mut script, "theirs");
+    let mut now = main_frame(1);
+    now["frame"]["url"] = "https://elsewhere/".into();
+    answer_all(&mut script, &now);
+    heard.extend(script.heard(late));
+    let told = &heard.iter().find(|m| m["result"]["frameTree"].is_object()).unwrap()["result"]["frameTree"];
+    let corrected = heard.iter().any(|m| m["method"] == "Page.frameNavigated" && m["params"]["frame"]["id"] == "T1");
+    assert!(told["frame"]["url"] == "https://elsewhere/" || corrected, "url: {told}");
+    let gone = heard.iter().any(|m| m["method"] == "Page.frameDetached");
+    assert!(told["childFrames"].is_null() || gone, "ghost: {told}");
+}
+
+#[test]
+fn a_tree_that_another_asked_for_is_told_to_whoever_was_answered_before_it_came() {
+    let mut script = Script::with_tabs(0);
+    let (first, _) = script.attached_client();
+    script.request(first, None, "Target.createTarget", json!({ "url": "https://site/1" }));
+    let create = script.next_call("createTab");
+    let mut report = tab(1);
+    report["attached"] = true.into();
+    script.reply(&create, report);
+    let heard = script.heard(first);
+    let session =
+        heard.iter().find(|m| m["method"] == "Target.attachedToTarget").unwrap()["params"]["sessionId"].as_str().unwrap().to_owned();
+    script.request(first, Some(&session), "Page.enable", json!({}));
+    script.request(first, Some(&session), "Page.getFrameTree", json!({}));
+    let (late, _, mut heard) = set_up(&mut script, "theirs");
+    assert!(heard.iter().any(|m| m["result"]["frameTree"].is_object()));
+    answer_all(&mut script, &tree());
+    heard.extend(script.heard(late));
+    let in_tree = heard.iter().any(|m| m["result"]["frameTree"]["childFrames"].is_array());
+    let attached = heard.iter().any(|m| m["method"] == "Page.frameAttached");
+    assert!(in_tree || attached, "{heard:?}");
+}
+
+#[test]
+fn page_enable_said_again_is_answered_after_what_chrome_tells() {
+    let (mut script, ..) = used_tab();
+    let (late, session, _) = set_up(&mut script, "theirs");
+    answer_all(&mut script, &tree());
+    script.heard(late);
+    let info = json!({ "targetId": CHILD, "type": "iframe" });
+    script.cdp_event(1, "Page.frameDetached", json!({ "frameId": CHILD, "reason": "swap" }));
+    script.cdp_event(1, "Target.attachedToTarget", json!({ "sessionId": "c", "targetInfo": info, "waitingForDebugger": false }));
+    // The frame comes back into its parent's process.
+    script.cdp_event(1, "Target.detachedFromTarget", json!({ "sessionId": "c" }));
+    script.heard(late);
+    script.calls();
+    let id = script.request(late, Some(&session), "Page.enable", json!({}));
+    script.cdp_event(1, "Page.frameAttached", json!({ "frameId": CHILD, "parentFrameId": "T1" }));
+    for call in script.calls() {
+        script.reply(&call, json!({}));
+    }
+    let heard = script.heard(late);
+    let at = |is: &dyn Fn(&Value) -> bool| heard.iter().position(is).unwrap();
+    assert!(at(&|m| m["method"] == "Page.frameAttached") < at(&|m| m["id"] == id), "{heard:?}");
+}
+
+#[test]
+fn a_context_is_told_after_its_frame() {
+    let (mut script, first, a) = raw_tab(&main_frame(1));
+    script.request(first, Some(&a), "Runtime.enable", json!({}));
+    script.cdp_event(1, "Runtime.executionContextCreated", context(3, "T1", ""));
+    // A frame that came while nobody had `Page` on.
+    script.cdp_event(1, "Runtime.executionContextCreated", context(5, CHILD, ""));
+    answer_all(&mut script, &tree());
+    let (late, _, mut heard) = set_up(&mut script, "theirs");
+    answer_all(&mut script, &tree());
+    heard.extend(script.heard(late));
+    let frame = heard.iter().position(|m| m["method"] == "Page.frameAttached").expect("told of the frame");
+    let context = heard.iter().rposition(|m| m["params"]["context"]["id"] == 5).expect("told of its context");
+    assert!(frame < context, "the context is told at {context}, its frame at {frame}");
+}
+
+#[test]
+fn a_command_whose_turn_does_not_come_is_named_in_its_error() {
+    let (mut script, ..) = used_tab();
+    let (late, session, heard) = set_up(&mut script, "theirs");
+    let world = heard.iter().find(|m| m["params"]["context"]["name"] == "theirs").unwrap()["params"]["context"]["id"].clone();
+    script.request(late, Some(&session), "Runtime.evaluate", json!({ "contextId": world, "expression": "1" }));
+    pass(&mut script, 31);
+    let heard = script.heard(late);
+    let message = heard[0]["error"]["message"].as_str().unwrap();
+    assert!(message.starts_with("Runtime.evaluate"), "{message}");
+}
+
+#[test]
+fn a_late_client_learns_that_a_page_out_of_the_cache_is_loaded() {
+    let (mut script, ..) = used_tab();
+    for name in ["init", "commit"] {
+        script.cdp_event(1, "Page.lifecycleEvent", json!({ "frameId": "T1", "loaderId": "l2", "name": name, "timestamp": 1 }));
+    }
+    let frame = json!({ "id": "T1", "loaderId": "real-loader", "url": "https://site/1" });
+    script.cdp_event(1, "Page.frameNavigated", json!({ "frame": frame, "type": "BackForwardCacheRestore" }));
+    let (_, _, heard) = set_up(&mut script, "theirs");
+    let names: Vec<_> = heard.iter().filter(|m| m["method"] == "Page.lifecycleEvent").map(|m| m["params"]["name"].clone()).collect();
+    assert!(names.contains(&json!("load")), "{names:?}");
+}
+
+#[test]
+fn a_world_that_was_made_before_runtime_was_on_is_told_when_it_is() {
+    let (mut script, ..) = raw_tab(&main_frame(1));
+    let (late, sessions) = script.attached_client();
+    let s = &sessions[0];
+    let mut heard = Vec::new();
+    for (method, params) in [
+        ("Page.enable", json!({})),
+        ("Page.createIsolatedWorld", json!({ "frameId": "T1", "worldName": "w" })),
+        ("Runtime.enable", json!({})),
+    ] {
+        script.request(late, Some(s), method, params);
+        heard.extend(script.heard(late));
+    }
+    for call in script.calls() {
+        if call["params"]["method"] == "Runtime.enable" {
+            script.cdp_event(1, "Runtime.executionContextCreated", context(3, "T1", ""));
+            script.cdp_event(1, "Runtime.executionContextCreated", context(9, "T1", "w"));
+        }
+        script.reply(&call, json!({ "executionContextId": 9 }));
+    }
+    heard.extend(script.heard(late));
+    assert!(heard.iter().any(|m| m["params"]["context"]["name"] == "w"), "{heard:?}");
+}
+
+#[test]
+fn what_a_stopped_page_is_told_does_not_pile_up() {
+    let (mut script, ..) = used_tab();
+    let before = script.core.pending.iter().count();
+    for n in 0..200 {
+        let (late, ..) = set_up(&mut script, &format!("w{n}"));
+        script.input(Input::ClientClosed(late));
+        script.heard(late);
+        script.calls();
+        pass(&mut script, 60);
+    }
+    let after = script.core.pending.iter().count();
+    let contexts = script.core.tabs.get(TabId(1)).unwrap().contexts.iter().count();
+    assert!(after - before < 100, "{before} -> {after}, contexts {contexts}");
+}
+
+#[test]
+fn what_waits_for_its_turn_is_bounded() {
+    let (mut script, ..) = used_tab();
+    let (late, session, heard) = set_up(&mut script, "theirs");
+    let world = heard.iter().find(|m| m["params"]["context"]["name"] == "theirs").unwrap()["params"]["context"]["id"].clone();
+    script.cdp_event(1, "Page.javascriptDialogOpening", json!({ "type": "alert" }));
+    script.heard(late);
+    for _ in 0..9 {
+        script.request(late, Some(&session), "Runtime.evaluate", json!({ "contextId": world, "expression": "x".repeat(10 << 20) }));
+    }
+    assert!(script.heard(late).iter().any(|m| m["error"].is_object()), "90 MB wait");
 }

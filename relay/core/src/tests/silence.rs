@@ -1,10 +1,8 @@
 //! Pages that do not answer: stopped, crashed, or waiting for somebody themselves.
 
-use std::time::Duration;
+use serde_json::json;
 
-use serde_json::{Value, json};
-
-use super::script::{Script, main_frame};
+use super::script::{Script, main_frame, pass};
 use crate::ids::ClientId;
 
 /// A client of a live tab that has just asked for something.
@@ -15,17 +13,6 @@ fn asked() -> (Script, ClientId, String) {
     script.request(client, Some(&sessions[0]), "Runtime.evaluate", json!({ "expression": "work()" }));
     script.next_command("Runtime.evaluate");
     (script, client, sessions[0].clone())
-}
-
-/// Lets time pass in a browser that is there; gives what it is asked meanwhile.
-fn pass(script: &mut Script, seconds: u64) -> Vec<Value> {
-    let mut calls = Vec::new();
-    for _ in 0..seconds {
-        script.advance(Duration::from_secs(1));
-        script.extension_event("pong", json!({}));
-        calls.extend(script.calls().into_iter().filter(|call| call["method"] != "ping"));
-    }
-    calls
 }
 
 #[test]
@@ -177,4 +164,44 @@ fn a_server_that_never_answers_is_not_waited_for_without_end() {
     pass(&mut script, 360);
     let errors = script.heard(client).into_iter().filter(|m| m["error"].is_object()).count();
     assert_eq!(errors, 2, "the evaluation and the navigation");
+}
+
+#[test]
+fn a_dialog_of_a_wake_that_failed_is_forgotten() {
+    let mut script = Script::with_tabs(1);
+    let (first, sessions) = script.attached_client();
+    script.request(first, Some(&sessions[0]), "Runtime.evaluate", json!({}));
+    let attach = script.next_call("attachTab");
+    script.reply(&attach, json!({}));
+    script.cdp_event(1, "Page.javascriptDialogOpening", json!({ "type": "alert" }));
+    pass(&mut script, 12);
+    script.heard(first);
+    script.calls();
+    script.request(first, Some(&sessions[0]), "Runtime.evaluate", json!({}));
+    script.finish_waking(&main_frame(1));
+    script.calls();
+    pass(&mut script, 60);
+    assert!(!script.heard(first).is_empty());
+}
+
+#[test]
+fn a_frame_of_another_process_waits_for_its_server_too() {
+    let (mut script, client, session) = asked();
+    script.request(client, Some(&session), "Target.setAutoAttach", json!({ "autoAttach": true, "flatten": true }));
+    let info = json!({ "targetId": "F", "type": "iframe" });
+    script.cdp_event(1, "Target.attachedToTarget", json!({ "sessionId": "c", "targetInfo": info, "waitingForDebugger": false }));
+    let heard = script.heard(client);
+    let attached = heard.iter().find(|m| m["method"] == "Target.attachedToTarget").unwrap();
+    let frame = attached["params"]["sessionId"].as_str().unwrap();
+    script.request(client, Some(frame), "Network.enable", json!({}));
+    script.answer_all();
+    script.heard(client);
+    let navigation = script.request(client, Some(frame), "Page.navigate", json!({ "url": "https://slow/" }));
+    script.child_event(1, "c", "Network.requestWillBeSent", json!({ "requestId": "r", "frameId": "F", "type": "Document" }));
+    let is_over = |script: &mut Script| script.heard(client).iter().any(|m| m["id"] == navigation);
+    pass(&mut script, 60);
+    assert!(!is_over(&mut script));
+    script.child_event(1, "c", "Network.responseReceived", json!({ "requestId": "r", "frameId": "F", "type": "Document" }));
+    pass(&mut script, 60);
+    assert!(is_over(&mut script), "the server has answered, and the frame says nothing");
 }
