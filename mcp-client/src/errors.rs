@@ -16,6 +16,10 @@ pub enum Error {
     NotARelay(u16),
     #[error("what answers on port {0} is not the relay of this home")]
     ForeignRelay(u16),
+    #[error("this home's relay runs on port {port} (process {pid}), and not on port {asked}")]
+    RelayElsewhere { asked: u16, port: u16, pid: u32 },
+    #[error("this home's relay (process {pid}, port {port}) does not answer")]
+    SilentRelay { port: u16, pid: u32 },
     #[error("no browser is connected: the Tabwire extension is not there")]
     NoExtension,
     #[error("another client has the browser: {holder}; it did not leave within {} s", waited.as_secs_f32())]
@@ -51,6 +55,8 @@ impl Error {
             Self::Install(_) => "no-package",
             Self::RelayStart { .. } | Self::NotARelay(_) => "no-relay",
             Self::ForeignRelay(_) => "foreign-relay",
+            Self::RelayElsewhere { .. } => "relay-elsewhere",
+            Self::SilentRelay { .. } => "silent-relay",
             Self::NoExtension => "no-extension",
             Self::SlotBusy { .. } => "busy",
             Self::Connect(_) => "connect",
@@ -73,6 +79,10 @@ impl Error {
             Self::RelayStart { log, .. } => format!("Ask the person to run `tabwire serve`; its words are in {}.", log.display()),
             Self::NotARelay(_) => "Ask the person to end that program, or to give this server and the extension another --port.".into(),
             Self::ForeignRelay(_) => "It belongs to another home, or is none: this server needs the same TABWIRE_HOME as that relay, or another --port.".into(),
+            Self::RelayElsewhere { .. } => "Leave out --port to use it, or set TABWIRE_HOME to another folder for another relay.".into(),
+            Self::SilentRelay { pid, .. } => format!(
+                "Ask the person to run `kill -CONT {pid}` if it was stopped, or `kill -KILL {pid}` if it hangs, then call again: where none runs one is started."
+            ),
             Self::NoExtension => {
                 "Ask the person to open the browser that has the extension; it connects within 30 s. If none has it: `tabwire install-extension`, then chrome://extensions, Developer mode, Load unpacked, the folder it names. Or `tabwire up` for a browser of its own.".into()
             }

@@ -16,6 +16,7 @@ pub mod relay;
 mod runner;
 mod server;
 mod session;
+pub mod state;
 mod worker;
 
 use std::path::PathBuf;
@@ -31,8 +32,9 @@ pub struct Settings {
     pub home: PathBuf,
     /// The `tabwire` program, to start a relay with.
     pub program: PathBuf,
-    pub port: u16,
-    pub cdp_url: CdpUrl,
+    /// The relay's port, where one was asked for; else it is where the home's relay is, whenever that is needed.
+    pub port: Option<u16>,
+    pub token: Token,
     /// How long to wait for another client to give the slot back.
     pub standby: Duration,
     /// How long without calls until the slot is given back.
@@ -45,9 +47,9 @@ pub struct Settings {
     pub memory_mib: u64,
 }
 
-/// The relay's address with the token. It has no `Debug` and no `Display`: it cannot be logged by mistake.
+/// What lets clients in at the relay. It has no `Debug` and no `Display`: it cannot be logged by mistake.
 #[derive(Clone)]
-pub struct CdpUrl(pub String);
+pub struct Token(pub String);
 
 /// Puts the runner and its packages into the home, saying on stderr what is done.
 pub async fn install(settings: &Settings) -> Result<PathBuf, Error> {

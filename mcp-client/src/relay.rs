@@ -7,7 +7,6 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::process::Stdio;
 use std::time::{Duration, SystemTime};
 
-use rustix::process::{Pid, test_kill_process};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -18,6 +17,9 @@ use tokio::time::{Instant, sleep, timeout};
 use crate::Settings;
 use crate::errors::Error;
 use crate::progress::Progress;
+use crate::state::State;
+
+pub const DEFAULT_PORT: u16 = 19222;
 
 const ANSWER_WITHIN: Duration = Duration::from_secs(2);
 const START_WITHIN: Duration = Duration::from_secs(10);
@@ -41,20 +43,31 @@ struct Slot {
     connected_at: Option<u64>,
 }
 
+/// The address of a relay's `/cdp`, which holds the token.
+pub fn cdp_url(port: u16, token: &str) -> String {
+    format!("ws://127.0.0.1:{port}/cdp?token={token}")
+}
+
+/// Where the relay is to be: as asked; else where the home's is, or was, because its extension waits for the next one there.
+pub(crate) fn port(settings: &Settings, last: Option<u16>) -> u16 {
+    let of_the_home = || State::read(&settings.home).map(|state| state.port);
+    settings.port.or_else(of_the_home).or(last).unwrap_or(DEFAULT_PORT)
+}
+
 /// Makes sure that a relay runs and a browser is connected to it.
-pub(crate) async fn ensure(settings: &Settings, progress: &Progress) -> Result<(), Error> {
-    let patience = match find(settings).await? {
+pub(crate) async fn ensure(settings: &Settings, port: u16, progress: &Progress) -> Result<(), Error> {
+    let patience = match find(settings, port).await? {
         Some(Status { extension: true }) => return Ok(()),
         Some(_) => EXTENSION_WITHIN,
         None => {
-            start(settings, progress).await?;
+            start(settings, port, progress).await?;
             EXTENSION_WITHIN_OF_A_NEW_RELAY
         }
     };
     progress.notify("waiting for the browser's extension").await;
     let until = Instant::now() + patience;
     while Instant::now() < until {
-        if find(settings).await?.is_some_and(|status| status.extension) {
+        if find(settings, port).await?.is_some_and(|status| status.extension) {
             return Ok(());
         }
         sleep(LOOK_EVERY).await;
@@ -64,48 +77,49 @@ pub(crate) async fn ensure(settings: &Settings, progress: &Progress) -> Result<(
 
 /// Starts a relay if none runs, without waiting for a browser.
 pub(crate) async fn ensure_started(settings: &Settings, progress: &Progress) -> Result<(), Error> {
-    match find(settings).await? {
+    let port = port(settings, None);
+    match find(settings, port).await? {
         Some(_) => Ok(()),
-        None => start(settings, progress).await,
+        None => start(settings, port, progress).await,
     }
 }
 
-async fn find(settings: &Settings) -> Result<Option<Status>, Error> {
-    let port = settings.port;
-    match ask::<Status>(port, "/").await {
-        Ok(status) if is_of_this_home(settings) => Ok(Some(status)),
+/// Anyone can answer as a relay does. The one that this home's relay says it is, in a file that nobody else can write, and that
+/// still lives, has the port.
+async fn find(settings: &Settings, port: u16) -> Result<Option<Status>, Error> {
+    let answer = ask::<Status>(port, "/").await;
+    let (own, elsewhere) = match State::read(&settings.home).filter(|state| state.lives()) {
+        Some(state) if state.port == port => (Some(state), None),
+        other => (None, other),
+    };
+    match (answer, own) {
+        (Ok(status), Some(_)) => Ok(Some(status)),
         // It would be told the token next.
-        Ok(_) => Err(Error::ForeignRelay(port)),
+        (Ok(_), None) => Err(Error::ForeignRelay(port)),
         // One that has just gone resets; then nobody listens.
-        Err(error) if matches!(error.kind(), ErrorKind::ConnectionRefused | ErrorKind::ConnectionReset) => Ok(None),
-        Err(error) => {
+        (Err(error), _) if matches!(error.kind(), ErrorKind::ConnectionRefused | ErrorKind::ConnectionReset) => match elsewhere {
+            // A number that another process has by now says nothing of a relay.
+            Some(state) if TcpStream::connect((Ipv4Addr::LOCALHOST, state.port)).await.is_ok() => {
+                Err(Error::RelayElsewhere { asked: port, port: state.port, pid: state.pid })
+            }
+            _ => Ok(None),
+        },
+        (Err(_), Some(State { port, pid })) => Err(Error::SilentRelay { port, pid }),
+        (Err(error), None) => {
             tracing::debug!(%error, port, "no relay's answer");
             Err(Error::NotARelay(port))
         }
     }
 }
 
-/// Anyone can answer as a relay does. The one that this home's relay says it is, in a file that nobody else can write, and that
-/// still lives, has the port.
-fn is_of_this_home(settings: &Settings) -> bool {
-    #[derive(Deserialize)]
-    struct State {
-        port: u16,
-        pid: i32,
-    }
-    let state = std::fs::read(settings.home.join("state.json")).ok().and_then(|text| serde_json::from_slice::<State>(&text).ok());
-    let lives = |pid: i32| Pid::from_raw(pid).is_some_and(|pid| test_kill_process(pid).is_ok());
-    state.is_some_and(|state| state.port == settings.port && lives(state.pid))
-}
-
 /// Starts a relay that outlives this process: a process group of its own, and its words in the home.
-async fn start(settings: &Settings, progress: &Progress) -> Result<(), Error> {
-    progress.step(&format!("starting the relay on 127.0.0.1:{}", settings.port)).await;
+async fn start(settings: &Settings, port: u16, progress: &Progress) -> Result<(), Error> {
+    progress.step(&format!("starting the relay on 127.0.0.1:{port}")).await;
     let log = settings.home.join("relay.log");
-    let failed = |reason: String| Error::RelayStart { port: settings.port, reason, log: log.clone() };
+    let failed = |reason: String| Error::RelayStart { port, reason, log: log.clone() };
     let words = OpenOptions::new().create(true).append(true).mode(0o600).open(&log)?;
     let mut relay = Command::new(&settings.program)
-        .args(["serve", "--port", &settings.port.to_string()])
+        .args(["serve", "--port", &port.to_string()])
         .env("TABWIRE_HOME", &settings.home)
         .current_dir(&settings.home)
         .stdin(Stdio::null())
@@ -115,19 +129,25 @@ async fn start(settings: &Settings, progress: &Progress) -> Result<(), Error> {
         .spawn()
         .map_err(|error| failed(error.to_string()))?;
     let until = Instant::now() + START_WITHIN;
-    loop {
-        // Another server may have been faster; its relay does as well.
-        if find(settings).await?.is_some() {
-            return Ok(());
+    let started = loop {
+        match find(settings, port).await {
+            Ok(None) | Err(Error::SilentRelay { .. }) => {}
+            // Another server may have been faster; its relay does as well.
+            found => break found.map(drop),
         }
         if let Ok(Some(status)) = relay.try_wait() {
-            return Err(failed(format!("it ended with {status}: {}", last_line(&log))));
+            break Err(failed(format!("it ended with {status}: {}", last_line(&log))));
         }
         if Instant::now() > until {
-            return Err(failed(format!("it does not answer after {} s", START_WITHIN.as_secs())));
+            break Err(failed(format!("it does not answer after {} s", START_WITHIN.as_secs())));
         }
         sleep(LOOK_EVERY).await;
+    };
+    if started.is_err() {
+        // Nobody would know of it.
+        let _ = relay.kill().await;
     }
+    started
 }
 
 fn last_line(log: &std::path::Path) -> String {
@@ -136,10 +156,10 @@ fn last_line(log: &std::path::Path) -> String {
 }
 
 /// Standby: waits until nobody has the slot, and says who has it if that takes too long.
-pub(crate) async fn wait_for_slot(settings: &Settings, since: Instant, progress: &Progress) -> Result<(), Error> {
+pub(crate) async fn wait_for_slot(settings: &Settings, port: u16, since: Instant, progress: &Progress) -> Result<(), Error> {
     let mut is_told = false;
     loop {
-        let Ok(slot) = ask::<Slot>(settings.port, "/client-slot").await else { return Ok(()) };
+        let Ok(slot) = ask::<Slot>(port, "/client-slot").await else { return Ok(()) };
         if !slot.busy {
             return Ok(());
         }

@@ -22,6 +22,8 @@ const REPORTED_TABS: usize = 30;
 pub struct Session {
     settings: Settings,
     worker: Option<Worker>,
+    /// Where the relay was looked for last.
+    port: Option<u16>,
     /// The target id of the page in use; it outlives workers and connections.
     target: Option<String>,
     /// Tabs that were opened only because code needed a page.
@@ -52,7 +54,7 @@ struct Tabs {
 
 impl Session {
     pub fn new(settings: Settings) -> Self {
-        Self { settings, worker: None, target: None, opened: Vec::new(), notes: Vec::new(), in_call: false }
+        Self { settings, worker: None, port: None, target: None, opened: Vec::new(), notes: Vec::new(), in_call: false }
     }
 
     /// Runs code and gives what it said, whatever happened.
@@ -72,9 +74,11 @@ impl Session {
         if self.in_call {
             self.replace_worker("The last call was given up in the middle of its code.").await;
         }
-        relay::ensure(&self.settings, progress).await?;
+        let port = relay::port(&self.settings, self.port);
+        self.port = Some(port);
+        relay::ensure(&self.settings, port, progress).await?;
         if self.worker.is_some() {
-            match self.take_slot(progress).await {
+            match self.take_slot(port, progress).await {
                 // It ended while nobody looked; a new one does.
                 Err(Error::WorkerEnded(_)) => self.notes.push(format!("The process that runs the code had ended. {LOST}")),
                 taken => return taken,
@@ -82,18 +86,18 @@ impl Session {
         }
         let runner = runner::ensure(&self.settings.home, progress).await?;
         self.worker = Some(Worker::start(&runner, self.settings.memory_mib)?);
-        self.take_slot(progress).await
+        self.take_slot(port, progress).await
     }
 
-    async fn take_slot(&mut self, progress: &Progress) -> Result<(), Error> {
+    async fn take_slot(&mut self, port: u16, progress: &Progress) -> Result<(), Error> {
         let since = Instant::now();
         loop {
-            let parameters = json!({ "url": self.settings.cdp_url.0, "target": self.target });
+            let parameters = json!({ "url": relay::cdp_url(port, &self.settings.token.0), "target": self.target });
             let reply = self.ask("connect", parameters).await?;
             let Some(Failure { kind, message, .. }) = reply.error else { return Ok(()) };
             match kind.as_str() {
-                "busy" => relay::wait_for_slot(&self.settings, since, progress).await?,
-                "unauthorized" => return Err(Error::ForeignRelay(self.settings.port)),
+                "busy" => relay::wait_for_slot(&self.settings, port, since, progress).await?,
+                "unauthorized" => return Err(Error::ForeignRelay(port)),
                 "no-extension" => return Err(Error::NoExtension),
                 _ => return Err(Error::Connect(message)),
             }

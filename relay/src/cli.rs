@@ -4,8 +4,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-
-pub const DEFAULT_PORT: u16 = 19222;
+use tabwire_mcp::relay::DEFAULT_PORT;
 
 /// Makes the browser you already use a CDP endpoint, for Playwright, Puppeteer and agents.
 #[derive(Debug, Parser)]
@@ -147,7 +146,7 @@ pub struct BrowsersOptions {
 /// How code gets at the browser, for an agent as for a shell.
 #[derive(Debug, Clone, Args)]
 pub struct SessionOptions {
-    /// The port of the relay [default: that of the relay that runs in this home, else 19222]
+    /// The port of the relay; none is started there while this home's runs on another [default: where this home's relay is, else 19222]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     pub port: Option<u16>,
     /// How many seconds to wait while another client has the browser.

@@ -1,22 +1,23 @@
-//! Tabwire's home folder: private to its owner, and the only place that files are written to.
+//! Tabwire's home folder: private to its owner, and the only place that files are written to. One relay at a time has its
+//! `state.json` and `cdp-url`.
 
-use std::fs;
+use std::fs::{self, File, TryLockError};
 use std::io::Write as _;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
-use serde::{Deserialize, Serialize};
+use tabwire_mcp::state::State;
 
+#[derive(Clone)]
 pub struct Home {
     path: PathBuf,
 }
 
-/// Which relay runs here; written while one does.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct State {
-    pub port: u16,
-    pub pid: u32,
+/// The right to the files that say where the home's relay is. The lock goes with the process, however that ends.
+pub struct Claim {
+    home: Home,
+    _lock: File,
 }
 
 impl Home {
@@ -57,35 +58,24 @@ impl Home {
         self.file("cdp-url")
     }
 
-    pub fn write_cdp_url(&self, url: &str) -> anyhow::Result<()> {
-        self.write_private("cdp-url", url)
-    }
-
-    /// One that a relay left which was killed.
-    pub fn remove_cdp_url(&self) {
-        let _ = fs::remove_file(self.cdp_url_file());
-    }
-
-    pub fn write_state(&self, state: &State) -> anyhow::Result<()> {
-        self.write_private("state.json", &serde_json::to_string(state)?)
-    }
-
     pub fn read_state(&self) -> Option<State> {
-        serde_json::from_str(&fs::read_to_string(self.file("state.json")).ok()?).ok()
+        State::read(&self.path)
     }
 
-    /// Takes back what a running relay wrote, unless another relay has written its own since.
-    pub fn clear(&self, own: &State) {
-        let is_own = self.read_state().is_some_and(|state| state.pid == own.pid);
-        if is_own {
-            for name in ["cdp-url", "state.json"] {
-                if let Err(error) = fs::remove_file(self.file(name))
-                    && error.kind() != std::io::ErrorKind::NotFound
-                {
-                    tracing::warn!(%error, name, "could not be removed");
-                }
-            }
+    /// The right to say where the home's relay is, unless a relay that lives has it.
+    pub fn claim(&self) -> anyhow::Result<Option<Claim>> {
+        let folder = File::open(&self.path).with_context(|| format!("cannot open {}", self.path.display()))?;
+        match folder.try_lock() {
+            Err(TryLockError::WouldBlock) => Ok(None),
+            // Where the file system has no locks, the relay that was started last has the files.
+            Ok(()) | Err(TryLockError::Error(_)) => Ok(Some(Claim { home: self.clone(), _lock: folder })),
         }
+    }
+
+    /// Who has the claim, in words.
+    pub fn holder(&self) -> String {
+        self.read_state()
+            .map_or_else(|| "another relay".to_owned(), |State { port, pid }| format!("the relay on port {port} (process {pid})"))
     }
 
     /// Readers see the old file or the new one, never half of it, and nobody else sees either.
@@ -103,5 +93,30 @@ impl Home {
 
     pub fn path(&self) -> &Path {
         &self.path
+    }
+}
+
+impl Claim {
+    pub fn write(&self, state: &State, cdp_url: Option<&str>) -> anyhow::Result<()> {
+        self.home.write_private("state.json", &serde_json::to_string(state)?)?;
+        match cdp_url {
+            Some(url) => self.home.write_private("cdp-url", url),
+            None => {
+                // One that a relay left which was killed.
+                let _ = fs::remove_file(self.home.cdp_url_file());
+                Ok(())
+            }
+        }
+    }
+
+    /// Takes the files away, and lets another relay write its own.
+    pub fn give_up(self) {
+        for name in ["cdp-url", "state.json"] {
+            if let Err(error) = fs::remove_file(self.home.file(name))
+                && error.kind() != std::io::ErrorKind::NotFound
+            {
+                tracing::warn!(%error, name, "could not be removed");
+            }
+        }
     }
 }

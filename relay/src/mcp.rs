@@ -10,14 +10,14 @@ use axum::extract::Request;
 use axum::middleware::{Next, from_fn};
 use axum::response::IntoResponse as _;
 use serde_json::json;
+use tabwire_mcp::Settings;
 use tabwire_mcp::exec::{self, Images, Run};
-use tabwire_mcp::{CdpUrl, Settings};
 
-use crate::cli::{DEFAULT_PORT, ExecOptions, McpOptions, ScreenshotOptions, SessionOptions, SnapshotOptions, TabsOptions};
+use crate::cli::{ExecOptions, McpOptions, ScreenshotOptions, SessionOptions, SnapshotOptions, TabsOptions};
 use crate::home::Home;
 use crate::serve::{StopSignals, explain_bind};
 use crate::token::Token;
-use crate::{guard, server, status};
+use crate::{guard, server};
 
 /// Agents keep their connections, and a call may take its time.
 const HTTP_CONNECTION_WITHIN: Duration = Duration::from_secs(24 * 60 * 60);
@@ -30,7 +30,7 @@ pub async fn serve(options: &McpOptions) -> anyhow::Result<ExitCode> {
         idle: Duration::from_secs_f64(options.idle),
         output_limit: options.output_limit,
         image_limit: options.image_limit,
-        ..settings(&options.session).await?
+        ..settings(&options.session)?
     };
     if options.install {
         let folder = tabwire_mcp::install(&settings).await.map_err(|error| anyhow::anyhow!("{error}. {}", error.next()))?;
@@ -109,7 +109,7 @@ pub async fn screenshot(options: &ScreenshotOptions) -> anyhow::Result<ExitCode>
 }
 
 pub async fn tabs(options: &TabsOptions) -> anyhow::Result<ExitCode> {
-    match exec::tabs(settings(&options.session).await?, options.json).await {
+    match exec::tabs(settings(&options.session)?, options.json).await {
         Ok(outcome) => Ok(outcome.exit_code().into()),
         Err(error) => {
             eprintln!("Error: {error}\nNext: {}", error.next());
@@ -120,33 +120,22 @@ pub async fn tabs(options: &TabsOptions) -> anyhow::Result<ExitCode> {
 
 async fn run_once(options: &SessionOptions, run: Run) -> anyhow::Result<ExitCode> {
     let mut stop = StopSignals::new()?;
-    let outcome = exec::run(settings(options).await?, run, stop.recv()).await?;
+    let outcome = exec::run(settings(options)?, run, stop.recv()).await?;
     Ok(outcome.exit_code().into())
 }
 
 /// For a shell, where nothing is cut and nothing is scaled: it has files, and asked for all of it.
-async fn settings(options: &SessionOptions) -> anyhow::Result<Settings> {
+fn settings(options: &SessionOptions) -> anyhow::Result<Settings> {
     let home = Home::open()?;
-    let port = match options.port {
-        Some(port) => port,
-        None => running_port(&home).await.unwrap_or(DEFAULT_PORT),
-    };
-    let cdp_url = CdpUrl(server::cdp_url(port, &Token::of(&home)?));
     Ok(Settings {
         home: home.path().to_owned(),
         program: std::env::current_exe().context("this program does not know where it is")?,
-        port,
-        cdp_url,
+        port: options.port,
+        token: tabwire_mcp::Token(Token::of(&home)?.reveal().to_owned()),
         standby: Duration::from_secs_f64(options.standby),
         idle: Duration::ZERO,
         output_limit: usize::MAX >> 12,
         image_limit: usize::MAX >> 12,
         memory_mib: options.memory,
     })
-}
-
-/// The port of the relay that runs in this home, if one does.
-async fn running_port(home: &Home) -> Option<u16> {
-    let state = home.read_state()?;
-    status::is_answered(&state).await.then_some(state.port)
 }

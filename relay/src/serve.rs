@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
+use tabwire_mcp::state::State;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinHandle;
 
 use crate::cli::ServeOptions;
 use crate::config::Config;
-use crate::home::{Home, State};
+use crate::home::{Claim, Home};
 use crate::hub::ToHub;
 use crate::server::{self, App};
 use crate::token::Token;
@@ -22,7 +23,9 @@ pub struct Relay {
     pub app: Arc<App>,
     pub home: Home,
     pub cdp_url_file: Option<std::path::PathBuf>,
-    state: State,
+    port: u16,
+    /// None where another relay of the home lives: the files are that one's.
+    claim: Option<Claim>,
     accepting: JoinHandle<()>,
     hub: JoinHandle<()>,
 }
@@ -30,9 +33,10 @@ pub struct Relay {
 pub async fn run(options: &ServeOptions) -> anyhow::Result<ExitCode> {
     let mut stop = StopSignals::new()?;
     let mut relay = Relay::start(options).await?;
-    let url = match &relay.cdp_url_file {
-        Some(file) => format!("in {} (whoever reads it drives your browser)", file.display()),
-        None => "not written to a file, as asked".to_owned(),
+    let url = match (&relay.cdp_url_file, &relay.claim) {
+        (Some(file), _) => format!("in {} (whoever reads it drives your browser)", file.display()),
+        (None, Some(_)) => "not written to a file, as asked".to_owned(),
+        (None, None) => format!("not written to a file: this home's files stay with {}", relay.home.holder()),
     };
     let (port, mode) = (relay.port(), relay.app.config.client_mode.name());
     // Nobody may be reading; the relay runs all the same.
@@ -56,18 +60,16 @@ impl Relay {
         let listener = server::bind(options.port).await.map_err(|error| explain_bind(options.port, error))?;
         let port = listener.local_addr()?.port();
         let (app, hub) = App::new(Config::new(options, port, token)?);
-        let state = State { port, pid: std::process::id() };
-        home.write_state(&state)?;
-        let cdp_url_file = if options.no_cdp_url_file {
-            home.remove_cdp_url();
-            None
-        } else {
-            home.write_cdp_url(&app.cdp_url())?;
-            Some(home.cdp_url_file())
-        };
+        let claim = home.claim()?;
+        let cdp_url = app.cdp_url();
+        let cdp_url = (claim.is_some() && !options.no_cdp_url_file).then_some(cdp_url.as_str());
+        if let Some(claim) = &claim {
+            claim.write(&State { port, pid: std::process::id() }, cdp_url)?;
+        }
+        let cdp_url_file = cdp_url.map(|_| home.cdp_url_file());
         let accepting = tokio::spawn(server::accept(listener, server::routes(&app), server::HTTP_CONNECTION_WITHIN));
         tracing::info!(port, "listening on 127.0.0.1");
-        Ok(Self { app, home, cdp_url_file, state, accepting, hub })
+        Ok(Self { app, home, cdp_url_file, port, claim, accepting, hub })
     }
 
     /// Comes only when the relay cannot go on: a fault of its own in the hub.
@@ -80,14 +82,16 @@ impl Relay {
     }
 
     pub fn port(&self) -> u16 {
-        self.state.port
+        self.port
     }
 
     /// No new connections, a word to those that are there, and no file left that says a relay runs.
     pub async fn stop(self) {
         tracing::info!("stopping");
         self.accepting.abort();
-        self.home.clear(&self.state);
+        if let Some(claim) = self.claim {
+            claim.give_up();
+        }
         let (done, stopped) = tokio::sync::oneshot::channel();
         if self.app.hub.send(ToHub::Stop(done)).await.is_ok() {
             let _ = stopped.await;

@@ -20,7 +20,6 @@ use crate::config::Config;
 use crate::guard::{self, refusal};
 use crate::hub::{self, HubSender};
 use crate::registry::Registry;
-use crate::token::Token;
 use crate::{client_link, discovery, extension_link, peer};
 
 /// How long a connection may take to send the head of a request.
@@ -46,12 +45,8 @@ impl App {
     }
 
     pub fn cdp_url(&self) -> String {
-        cdp_url(self.config.port, &self.config.token)
+        tabwire_mcp::relay::cdp_url(self.config.port, self.config.token.reveal())
     }
-}
-
-pub fn cdp_url(port: u16, token: &Token) -> String {
-    format!("ws://127.0.0.1:{port}/cdp?token={}", token.reveal())
 }
 
 /// Loopback only, whatever is asked.

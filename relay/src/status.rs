@@ -4,10 +4,11 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use tabwire_mcp::relay::ask;
+use tabwire_mcp::state::State;
 
 use crate::cli::StatusOptions;
 use crate::discovery::RelayStatus;
-use crate::home::{Home, State};
+use crate::home::Home;
 use crate::registry::SlotReport;
 
 pub async fn run(options: &StatusOptions) -> anyhow::Result<ExitCode> {
@@ -44,20 +45,15 @@ fn report_none(options: &StatusOptions, text: &str) -> ExitCode {
 }
 
 /// A second browser in one home would take the first one's profile, extension and files.
-pub async fn ensure_none_runs() -> anyhow::Result<()> {
-    if let Some(state) = Home::open()?.read_state()
-        && is_answered(&state).await
-    {
-        bail!(
-            "a relay runs in this home already (process {}, port {}); stop it, or set TABWIRE_HOME to another folder",
-            state.pid,
-            state.port
-        );
+pub fn ensure_none_runs() -> anyhow::Result<()> {
+    let home = Home::open()?;
+    if home.claim()?.is_none() {
+        bail!("{} runs in this home already; stop it, or set TABWIRE_HOME to another folder", home.holder());
     }
     Ok(())
 }
 
-pub async fn is_answered(state: &State) -> bool {
+async fn is_answered(state: &State) -> bool {
     ask::<RelayStatus>(state.port, "/").await.is_ok()
 }
 

@@ -40,7 +40,7 @@ impl Token {
         Self(text.to_owned())
     }
 
-    /// For the CDP URL, and nothing else.
+    /// For the CDP URL, and for the worker that connects to it; nothing else.
     pub fn reveal(&self) -> &str {
         &self.0
     }

@@ -18,7 +18,7 @@ const BROWSER_WITHIN: Duration = Duration::from_secs(30);
 pub async fn run(options: &UpOptions) -> anyhow::Result<ExitCode> {
     let mut stop = StopSignals::new()?;
     let browser = detect::choose(options.browser.as_deref())?;
-    status::ensure_none_runs().await?;
+    status::ensure_none_runs()?;
     let relay = Relay::start(&options.serve).await?;
     // However the browser's part ends, the relay leaves no files behind.
     let outcome = run_browser(options, &browser, &relay, &mut stop).await;

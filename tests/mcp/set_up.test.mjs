@@ -15,7 +15,7 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 
 import { asAgent, prepareRunner, startAgent, useAgent } from '../harness/agent.mjs';
 import { useChain } from '../harness/chain.mjs';
-import { TABWIRE, endProcess, isRunning, temporaryFolder, until } from '../harness/processes.mjs';
+import { TABWIRE, endProcess, isRunning, startRelay, temporaryFolder, until } from '../harness/processes.mjs';
 
 const shared = useChain({ args: ['--client-mode', 'multi-client'] });
 const agent = useAgent(shared);
@@ -30,8 +30,10 @@ async function freePort() {
   return port;
 }
 
+const stateOf = async (home) => JSON.parse(await readFile(path.join(home.path, 'state.json'), 'utf8'));
+
 async function endRelayOf(home) {
-  const { pid } = JSON.parse(await readFile(path.join(home.path, 'state.json'), 'utf8'));
+  const { pid } = await stateOf(home);
   process.kill(pid);
   await until('the relay is ended', () => !isRunning(pid));
 }
@@ -169,6 +171,62 @@ test('a port that something else has, and a relay of another home, are told apar
   assert.match((await foreign.execute('1')).text, /is not the relay of this home\nNext: It belongs to another home, or is none/);
   await foreign.stop();
   await home.remove();
+});
+
+test('a relay that has moved to another port is found there, and no second one is started', async () => {
+  const first = await startRelay();
+  const { home } = first;
+  const moving = await startAgent({ home });
+  try {
+    assert.equal((await moving.execute('1')).error.kind, 'no-extension');
+    await first.stop({ keepHome: true });
+    const second = await startRelay({ home });
+    assert.notEqual(second.port, first.port);
+    assert.equal((await moving.execute('1')).error.kind, 'no-extension');
+    assert.deepEqual(await stateOf(home), { port: second.port, pid: second.child.pid });
+    await assert.rejects(fetch(`http://127.0.0.1:${first.port}/`), 'nobody is where it was');
+
+    await second.stop({ keepHome: true });
+    assert.equal((await moving.execute('1')).error.kind, 'no-extension');
+    assert.equal((await stateOf(home)).port, second.port, 'one that is started is where the extension looks for it');
+  } finally {
+    await moving.stop();
+    await endRelayOf(home);
+    await home.remove();
+  }
+});
+
+test('a port that was asked for starts no relay beside the one of this home', async () => {
+  const relay = await startRelay();
+  const port = await freePort();
+  const elsewhere = await startAgent({ home: relay.home, port });
+  try {
+    const { text, error } = await elsewhere.execute('1');
+    assert.equal(error.kind, 'relay-elsewhere');
+    assert.ok(text.includes(`this home's relay runs on port ${relay.port} (process ${relay.child.pid}), and not on port ${port}\nNext: Leave out --port`), text);
+    await assert.rejects(fetch(`http://127.0.0.1:${port}/`));
+  } finally {
+    await elsewhere.stop();
+    await relay.stop();
+  }
+});
+
+test('a relay of this home that is stopped is told of as ours, and not as a program of somebody else', async () => {
+  const relay = await startRelay();
+  const { pid } = relay.child;
+  relay.child.kill('SIGSTOP');
+  const waiting = await startAgent({ home: relay.home });
+  try {
+    const { text, error } = await waiting.execute('1');
+    assert.equal(error.kind, 'silent-relay');
+    assert.ok(text.includes(`this home's relay (process ${pid}, port ${relay.port}) does not answer\nNext: Ask the person to run \`kill -CONT ${pid}\``), text);
+    relay.child.kill('SIGCONT');
+    assert.equal((await waiting.execute('1')).error.kind, 'no-extension');
+  } finally {
+    relay.child.kill('SIGCONT');
+    await waiting.stop();
+    await relay.stop();
+  }
 });
 
 test('over HTTP only those with the token are let in, from no web page, and on this machine only', async () => {

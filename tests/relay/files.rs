@@ -181,12 +181,32 @@ async fn both_signals_end_the_relay_politely_and_take_its_files_away() {
 }
 
 #[tokio::test]
-async fn a_relay_that_ends_leaves_the_files_of_another_in_the_same_home() {
+async fn a_second_relay_of_a_home_runs_and_leaves_the_files_to_the_first() {
     let first = Relay::start(&[]).await;
-    let second = start_in(&first.shared_home()).await.unwrap();
-    first.stop(Signal::TERM).await;
-    let url = fs::read_to_string(second.home().join("cdp-url")).unwrap();
-    assert!(url.contains(&format!(":{}/", second.port)), "{url}");
+    let files = || ["state.json", "cdp-url"].map(|name| fs::read_to_string(first.home().join(name)).unwrap());
+    let before = files();
+    let mut second = start_in(&first.shared_home()).await.unwrap();
+    let told = format!("this home's files stay with the relay on port {} (process {}).", first.port, first.pid());
+    assert_eq!(second.stdout().matches(&told).count(), 1, "{}", second.stdout());
+    assert!(second.lives().await);
+    Client::connect_with(second.port, &second.token()).await;
+    assert_eq!(files(), before);
+    second.stop(Signal::TERM).await;
+    assert_eq!(files(), before);
+}
+
+#[tokio::test]
+async fn the_files_of_a_relay_that_has_gone_are_the_next_ones() {
+    for signal in [Signal::TERM, Signal::KILL] {
+        let first = Relay::start(&[]).await;
+        let beside = start_in(&first.shared_home()).await.unwrap();
+        first.stop(signal).await;
+        let next = start_in(&beside.shared_home()).await.unwrap();
+        let url = fs::read_to_string(next.home().join("cdp-url")).unwrap();
+        assert!(url.contains(&format!(":{}/", next.port)), "{signal:?}: {url}");
+        beside.stop(Signal::TERM).await;
+        assert!(next.home().join("state.json").exists(), "one that never had them takes none away");
+    }
 }
 
 #[tokio::test]
