@@ -3,21 +3,24 @@
 
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
-use tokio::task::JoinHandle;
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::{sleep, timeout};
 
 use crate::answer::Failure;
 use crate::errors::Error;
 use crate::runner::Runner;
 
-const LOOK_AT_MEMORY_EVERY: Duration = Duration::from_millis(250);
+/// Elsewhere than on Linux each look is a process of its own.
+const LOOK_AT_MEMORY_EVERY: Duration = Duration::from_millis(if cfg!(target_os = "linux") { 250 } else { 1_000 });
 /// How much of its last words is kept, and how long they may take.
 const LAST_WORDS: usize = 2_000;
 const LAST_WORDS_WITHIN: Duration = Duration::from_millis(200);
@@ -28,6 +31,10 @@ pub struct Worker {
     lines: Lines<BufReader<ChildStdout>>,
     last_id: u64,
     memory_mib: u64,
+    /// Whether it was ended because it took more.
+    is_too_large: Arc<AtomicBool>,
+    /// Looks at its memory, and stops with it: the number of a process that has gone may soon be another's.
+    watching: JoinSet<()>,
     /// What it wrote to stderr last; Node says there why it ends.
     last_words: Arc<Mutex<String>>,
     /// Hears them to their end.
@@ -102,12 +109,19 @@ impl Worker {
             }
         });
         let lines = BufReader::new(stdout).lines();
+        let is_too_large = Arc::new(AtomicBool::new(false));
+        let mut watching = JoinSet::new();
+        if let Some(pid) = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw) {
+            watching.spawn(watch_memory(pid, memory_mib, is_too_large.clone()));
+        }
         Ok(Self {
             child,
             requests,
             lines,
             last_id: 0,
             memory_mib,
+            is_too_large,
+            watching,
             last_words,
             listening,
             folder: runner.folder.clone(),
@@ -129,21 +143,10 @@ impl Worker {
         if self.requests.write_all(line.as_bytes()).await.is_err() {
             return Err(self.ended().await);
         }
-        let mut memory = interval(LOOK_AT_MEMORY_EVERY);
-        memory.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            tokio::select! {
-                line = self.lines.next_line() => {
-                    let Ok(Some(line)) = line else { return Err(self.ended().await) };
-                    if let Some(reply) = self.hear(&line) {
-                        return Ok(reply);
-                    }
-                }
-                _ = memory.tick() => {
-                    if self.child.id().and_then(memory_of).is_some_and(|mib| mib > self.memory_mib) {
-                        return Err(Error::OutOfMemory(self.memory_mib));
-                    }
-                }
+            let Ok(Some(line)) = self.lines.next_line().await else { return Err(self.ended().await) };
+            if let Some(reply) = self.hear(&line) {
+                return Ok(reply);
             }
         }
     }
@@ -161,10 +164,11 @@ impl Worker {
     }
 
     async fn ended(&mut self) -> Error {
+        self.watching.abort_all();
         let status = self.child.wait().await.map_or_else(|error| error.to_string(), |status| status.to_string());
         let _ = timeout(LAST_WORDS_WITHIN, &mut self.listening).await;
         let words = self.last_words.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if words.contains("heap out of memory") {
+        if self.is_too_large.load(Ordering::Relaxed) || words.contains("heap out of memory") {
             return Error::OutOfMemory(self.memory_mib);
         }
         let reason = words.lines().find(|line| line.contains("Error")).map(|line| format!(": {}", line.trim())).unwrap_or_default();
@@ -176,6 +180,7 @@ impl Worker {
 
     /// Ends it at once, whatever it does.
     pub async fn kill(mut self) {
+        self.watching.abort_all();
         let _ = self.child.kill().await;
     }
 }
@@ -189,17 +194,26 @@ fn keep_end(words: &mut String, more: &str) {
     }
 }
 
+/// Ends the worker when it takes more memory than it may: in a call, or between calls by what code has left running.
+async fn watch_memory(pid: Pid, limit_mib: u64, is_too_large: Arc<AtomicBool>) {
+    while memory_of(pid).is_none_or(|mib| mib <= limit_mib) {
+        sleep(LOOK_AT_MEMORY_EVERY).await;
+    }
+    is_too_large.store(true, Ordering::Relaxed);
+    let _ = kill_process(pid, Signal::KILL);
+}
+
 /// The memory of a process in MiB.
 #[cfg(target_os = "linux")]
-fn memory_of(pid: u32) -> Option<u64> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+fn memory_of(pid: Pid) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero())).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
     line.trim().strip_suffix(" kB")?.parse::<u64>().ok().map(|kib| kib >> 10)
 }
 
 #[cfg(not(target_os = "linux"))]
-fn memory_of(pid: u32) -> Option<u64> {
-    let output = std::process::Command::new("ps").args(["-o", "rss=", "-p", &pid.to_string()]).output().ok()?;
+fn memory_of(pid: Pid) -> Option<u64> {
+    let output = std::process::Command::new("ps").args(["-o", "rss=", "-p", &pid.as_raw_nonzero().to_string()]).output().ok()?;
     String::from_utf8_lossy(&output.stdout).trim().parse::<u64>().ok().map(|kib| kib >> 10)
 }
 
@@ -228,6 +242,6 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn a_process_has_memory() {
-        assert!(memory_of(std::process::id()).is_some_and(|mib| mib > 0));
+        assert!(memory_of(rustix::process::getpid()).is_some_and(|mib| mib > 0));
     }
 }
