@@ -8,6 +8,10 @@ use std::time::Duration;
 pub enum Error {
     #[error("code runs in Node.js 20 or newer, and {0}")]
     NoNode(String),
+    #[error("code runs in Node.js 20 or newer, and `node --version` says '{0}'")]
+    NodeTooOld(String),
+    #[error("playwright-core is not installed yet, and `npm`, which brings it, was not found")]
+    NoNpm,
     #[error("playwright-core could not be installed: {0}")]
     Install(String),
     #[error("no relay runs on port {port}, and one could not be started: {reason}")]
@@ -32,6 +36,12 @@ pub enum Error {
     OutOfMemory(u64),
     #[error("the call was cancelled and its code ended")]
     Cancelled,
+    #[error("a reset ended the code")]
+    Reset,
+    #[error("a reset came first; nothing of the code was run")]
+    ResetBefore,
+    #[error("execute does not take this: {0}")]
+    Arguments(String),
     #[error("the process that runs the code has ended ({0})")]
     WorkerEnded(String),
     #[error("the process that runs the code could not be started: {reason}")]
@@ -44,6 +54,10 @@ pub enum Error {
     Home(#[from] std::io::Error),
 }
 
+/// The one command that brings Node.js and npm, and the one that brings a newer Node.js, whatever the system's own packages are.
+const INSTALL_NODE: &str = if cfg!(target_os = "macos") { "brew install node" } else { "sudo apt-get install nodejs npm" };
+const RENEW_NODE: &str = if cfg!(target_os = "macos") { "brew upgrade node" } else { "sudo npx --yes n lts" };
+
 /// Said wherever a worker was replaced in the middle of code.
 pub const LOST: &str = "`state` and variables are lost; `page` is kept. What the code had begun in the page may have happened.";
 
@@ -52,6 +66,8 @@ impl Error {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::NoNode(_) => "no-node",
+            Self::NodeTooOld(_) => "node-too-old",
+            Self::NoNpm => "no-npm",
             Self::Install(_) => "no-package",
             Self::RelayStart { .. } | Self::NotARelay(_) => "no-relay",
             Self::ForeignRelay(_) => "foreign-relay",
@@ -63,6 +79,8 @@ impl Error {
             Self::TimedOut { .. } => "timeout",
             Self::OutOfMemory(_) => "memory",
             Self::Cancelled => "cancelled",
+            Self::Reset | Self::ResetBefore => "reset",
+            Self::Arguments(_) => "arguments",
             Self::WorkerEnded(_) => "worker",
             Self::WorkerStart { .. } => "no-worker",
             Self::NoSuchTab(_) => "no-such-tab",
@@ -74,7 +92,12 @@ impl Error {
     /// What to do about it. Reset is named only where it helps: a replaced worker is as new already.
     pub fn next(&self) -> String {
         match self {
-            Self::NoNode(_) => "Ask the person to install Node.js 20 or newer (`node` must be on this server's PATH), then call again.".into(),
+            Self::NoNode(_) | Self::NoNpm => {
+                format!("Ask the person to run `{INSTALL_NODE}`, then call again. If it is there already, this server's PATH lacks it.")
+            }
+            Self::NodeTooOld(_) => {
+                format!("Ask the person to run `{RENEW_NODE}`, then call again. If a newer one is there already, put it first on this server's PATH.")
+            }
             Self::Install(_) => "Ask the person to run `tabwire mcp --install`, then call again.".into(),
             Self::RelayStart { log, .. } => format!("Ask the person to run `tabwire serve`; its words are in {}.", log.display()),
             Self::NotARelay(_) => "Ask the person to end that program, or to give this server and the extension another --port.".into(),
@@ -93,6 +116,9 @@ impl Error {
             ),
             Self::OutOfMemory(_) => format!("{LOST} Work on less at a time."),
             Self::Cancelled | Self::WorkerEnded(_) => format!("{LOST} Call again."),
+            Self::Reset => format!("{LOST} Look with `snapshot()`, then go on."),
+            Self::ResetBefore => "Call again.".into(),
+            Self::Arguments(_) => "Nothing was run. Call again with `code`, a text, and if wanted `timeout`, 0.1 to 600 seconds.".into(),
             Self::WorkerStart { folder, .. } => {
                 format!("Ask the person to run `rm -r '{}' && tabwire mcp --install`, then call again.", folder.display())
             }
@@ -103,6 +129,15 @@ impl Error {
 
     /// Whether it is about the set-up, and not about the code.
     pub fn is_environment(&self) -> bool {
-        !matches!(self, Self::TimedOut { .. } | Self::OutOfMemory(_) | Self::Cancelled | Self::WorkerEnded(_))
+        !matches!(
+            self,
+            Self::TimedOut { .. }
+                | Self::OutOfMemory(_)
+                | Self::Cancelled
+                | Self::Reset
+                | Self::ResetBefore
+                | Self::Arguments(_)
+                | Self::WorkerEnded(_)
+        )
     }
 }

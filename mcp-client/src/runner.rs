@@ -89,7 +89,8 @@ async fn install(folder: &Path, progress: &Progress) -> Result<(), Error> {
     Ok(())
 }
 
-async fn check_node() -> Result<(), Error> {
+/// Whether there is a Node that can run the runner.
+pub async fn check_node() -> Result<(), Error> {
     let asked = Command::new("node").arg("--version").stdin(Stdio::null()).output().await;
     let output = asked.map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => Error::NoNode("`node` was not found".into()),
@@ -99,7 +100,7 @@ async fn check_node() -> Result<(), Error> {
     let major = version.trim_start_matches('v').split('.').next().and_then(|major| major.parse::<u32>().ok());
     match major {
         Some(major) if major >= OLDEST_NODE => Ok(()),
-        _ => Err(Error::NoNode(format!("`node --version` says '{version}'"))),
+        _ => Err(Error::NodeTooOld(version)),
     }
 }
 
@@ -113,7 +114,10 @@ async fn run_npm(folder: &Path, progress: &Progress) -> Result<(), Error> {
         .stderr(Stdio::piped())
         .kill_on_drop(true)
         .spawn()
-        .map_err(|error| failed(format!("npm cannot be run: {error}")))?;
+        .map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => Error::NoNpm,
+            _ => failed(format!("npm cannot be run: {error}")),
+        })?;
     let mut words = Vec::new();
     let finished = async {
         if let Some(stderr) = npm.stderr.take() {

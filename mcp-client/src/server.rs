@@ -1,5 +1,6 @@
 //! The MCP server: two tools, their words, and their way to the session.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use rmcp::{RoleServer, ServerHandler, ServiceExt as _};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, watch};
 use tokio::task::JoinHandle;
 
 use crate::Settings;
@@ -25,7 +26,7 @@ use crate::relay;
 use crate::session::Session;
 
 const DEFAULT_TIMEOUT_S: f64 = 30.0;
-const LONGEST_TIMEOUT_S: f64 = 600.0;
+const TIMEOUT_S: RangeInclusive<f64> = 0.1..=600.0;
 
 const INSTRUCTIONS: &str = "Drives the person's own browser, with their logins and tabs. Look with snapshot(), act by its refs, look again with \
 snapshot({diff: true}). Their tabs are theirs: work in your own `page` unless asked; take one over with `page = pages().find(p => p.url().includes('…'))`.";
@@ -46,6 +47,8 @@ const RESET: &str = "Start afresh: a new connection, empty `state`; lists the ta
 pub struct Server {
     settings: Settings,
     session: Arc<Mutex<Session>>,
+    /// Tells the code that runs, and what waits for its turn, that a reset has come.
+    resets: watch::Sender<()>,
     /// The release that waits for the server to be idle; there is one at most.
     release: Arc<Mutex<Option<JoinHandle<()>>>>,
 }
@@ -54,7 +57,18 @@ pub struct Server {
 #[serde(deny_unknown_fields)]
 struct ExecuteArguments {
     code: String,
+    /// In seconds.
     timeout: Option<f64>,
+}
+
+impl ExecuteArguments {
+    fn of(arguments: JsonObject) -> Result<Self, Error> {
+        let arguments: Self = serde_json::from_value(Value::Object(arguments)).map_err(|error| Error::Arguments(error.to_string()))?;
+        match arguments.timeout {
+            Some(timeout) if !TIMEOUT_S.contains(&timeout) => Err(Error::Arguments(format!("a timeout of {timeout} seconds"))),
+            _ => Ok(arguments),
+        }
+    }
 }
 
 /// Serves the agent at the other end of stdin and stdout, until it goes.
@@ -92,34 +106,55 @@ impl Server {
                 tracing::warn!("{error}. {}", error.next());
             }
         });
-        Self { settings, session, release: Arc::default() }
+        Self { settings, session, resets: watch::Sender::new(()), release: Arc::default() }
     }
 
     async fn execute(&self, arguments: ExecuteArguments, context: &RequestContext<RoleServer>) -> Answer {
-        let limit = Duration::from_secs_f64(arguments.timeout.unwrap_or(DEFAULT_TIMEOUT_S).clamp(0.1, LONGEST_TIMEOUT_S));
+        let limit = Duration::from_secs_f64(arguments.timeout.unwrap_or(DEFAULT_TIMEOUT_S));
         let progress = Progress::of_request(context);
+        let mut resets = self.resets.subscribe();
         let mut session = tokio::select! {
-            session = self.session.lock() => session,
+            biased;
             () = context.ct.cancelled() => return Error::Cancelled.into(),
+            _ = resets.changed() => return Error::ResetBefore.into(),
+            session = self.session.lock() => session,
+        };
+        let given_up = async {
+            tokio::select! {
+                () = context.ct.cancelled() => Error::Cancelled,
+                _ = resets.changed() => Error::Reset,
+            }
         };
         let answer = tokio::select! {
-            answer = session.execute(&arguments.code, limit, &progress) => answer,
-            () = context.ct.cancelled() => {
+            biased;
+            given_up = given_up => {
                 session.abandon().await;
-                Error::Cancelled.into()
+                given_up.into()
             }
+            answer = session.execute(&arguments.code, limit, &progress) => answer,
         };
         drop(session);
         self.release_when_idle().await;
         answer
     }
 
+    /// Does not wait for the code that runs, and lets none run that came before.
     async fn reset(&self, context: &RequestContext<RoleServer>) -> Answer {
+        self.resets.send_replace(());
         let progress = Progress::of_request(context);
-        let answer = tokio::select! {
-            answer = async { self.session.lock().await.reset(&progress).await } => answer,
-            () = context.ct.cancelled() => Error::Cancelled.into(),
+        let mut session = tokio::select! {
+            session = self.session.lock() => session,
+            () = context.ct.cancelled() => return Error::Cancelled.into(),
         };
+        let answer = tokio::select! {
+            answer = session.reset(&progress) => answer,
+            () = context.ct.cancelled() => {
+                // Half connected is not connected. There is nothing to tell of it: the state was to go.
+                session.end_worker().await;
+                Error::Cancelled.into()
+            }
+        };
+        drop(session);
         self.release_when_idle().await;
         answer
     }
@@ -150,11 +185,10 @@ impl ServerHandler for Server {
     }
 
     async fn call_tool(&self, request: CallToolRequestParams, context: RequestContext<RoleServer>) -> Result<CallToolResponse, ErrorData> {
-        let arguments = Value::Object(request.arguments.unwrap_or_default());
         let answer = match request.name.as_ref() {
-            "execute" => match serde_json::from_value(arguments) {
+            "execute" => match ExecuteArguments::of(request.arguments.unwrap_or_default()) {
                 Ok(arguments) => self.execute(arguments, &context).await,
-                Err(error) => return Err(ErrorData::invalid_params(format!("execute takes {{code, timeout?}}: {error}"), None)),
+                Err(error) => error.into(),
             },
             "reset" => self.reset(&context).await,
             other => return Err(ErrorData::invalid_params(format!("there is no tool '{other}'; there are execute and reset"), None)),
@@ -168,7 +202,7 @@ fn tools() -> Vec<Tool> {
         "type": "object",
         "properties": {
             "code": { "type": "string" },
-            "timeout": { "type": "number", "description": "seconds, default 30; then the code is ended and state lost" },
+            "timeout": { "type": "number", "minimum": TIMEOUT_S.start(), "maximum": TIMEOUT_S.end(), "description": "seconds, default 30; then the code is ended and state lost" },
         },
         "required": ["code"],
     });

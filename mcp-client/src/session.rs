@@ -80,13 +80,18 @@ impl Session {
         if self.worker.is_some() {
             match self.take_slot(port, progress).await {
                 // It ended while nobody looked; a new one does.
-                Err(Error::WorkerEnded(_)) => self.notes.push(format!("The process that runs the code had ended. {LOST}")),
+                Err(error @ (Error::WorkerEnded(_) | Error::OutOfMemory(_))) => self.note_loss(&error),
                 taken => return taken,
             }
         }
         let runner = runner::ensure(&self.settings.home, progress).await?;
         self.worker = Some(Worker::start(&runner, self.settings.memory_mib)?);
-        self.take_slot(port, progress).await
+        let taken = self.take_slot(port, progress).await;
+        if matches!(taken, Err(Error::WorkerStart { .. })) {
+            // A Node that is too old cannot even read the runner, and says so in words of its own.
+            runner::check_node().await?;
+        }
+        taken
     }
 
     async fn take_slot(&mut self, port: u16, progress: &Progress) -> Result<(), Error> {
@@ -182,12 +187,23 @@ impl Session {
         }
     }
 
+    /// The worker has ended between calls, or had to be.
+    fn note_loss(&mut self, error: &Error) {
+        let why = match error {
+            Error::OutOfMemory(mib) => format!("What earlier code left running took more than {mib} MiB of memory and was ended."),
+            Error::WorkerEnded(_) => "The process that runs the code had ended.".to_owned(),
+            _ => "The process that runs the code did not let go of the browser.".to_owned(),
+        };
+        self.notes.push(format!("{why} {LOST}"));
+    }
+
     async fn replace_worker(&mut self, why: &str) {
         self.notes.push(format!("{why} {LOST}"));
         self.end_worker().await;
     }
 
-    async fn end_worker(&mut self) {
+    /// Ends the worker, whatever it does. What is lost by it is for the caller to say.
+    pub async fn end_worker(&mut self) {
         self.in_call = false;
         self.learn();
         if let Some(worker) = self.worker.take() {
@@ -226,8 +242,12 @@ impl Session {
 
     /// Gives the slot back. The worker stays, and with it `state`.
     pub async fn release(&mut self) {
-        if self.worker.is_some() && !self.in_call && self.call("release", json!({}), RELEASE_WITHIN, &Progress::silent()).await.is_err() {
-            self.replace_worker("The process that runs the code did not let go of the browser.").await;
+        if self.worker.is_some()
+            && !self.in_call
+            && let Err(error) = self.call("release", json!({}), RELEASE_WITHIN, &Progress::silent()).await
+        {
+            self.note_loss(&error);
+            self.end_worker().await;
         }
     }
 

@@ -58,6 +58,59 @@ test('memory that grows without bound ends the code, in the heap and outside of 
   }
 });
 
+test('memory that grows between calls, by what code has left running, ends the worker, and the next call is told', async () => {
+  await prepare();
+  const { pid } = await agent.started();
+  const worker = await workerOf(pid);
+  await run('state.all = []; setInterval(() => state.all.push(Buffer.alloc(2e7, 1)), 20); 0');
+  await until('the worker is ended', () => !isRunning(worker));
+  const { text } = await run('page.title()');
+  assert.equal(text, '[What earlier code left running took more than 400 MiB of memory and was ended. `state` and variables are lost; `page` is kept. What the code had begun in the page may have happened.]\nHere');
+});
+
+test('arguments that execute does not take are an error that says so; nothing is run or lost by it', async () => {
+  await prepare();
+  const { client } = await agent.started();
+  const wrong = [undefined, {}, { code: 5 }, { code: null }, { code: '1', timeout: 'soon' }, { code: '1', more: 1 }, ...[-5, 0, 0.09, 601, 1e308].map((timeout) => ({ code: 'state.kept = 2', timeout }))];
+  for (const args of wrong) {
+    const { isError, content, structuredContent } = await client.callTool({ name: 'execute', arguments: args });
+    assert.ok(isError, JSON.stringify(args));
+    assert.equal(structuredContent.error.kind, 'arguments');
+    assert.match(content[0].text, /^Error: execute does not take this: .+\nNext: Nothing was run\. Call again with `code`, a text, and if wanted `timeout`, 0\.1 to 600 seconds\.$/);
+  }
+  assert.equal((await client.callTool({ name: 'execute', arguments: { code: 'state.kept', timeout: null } })).content[0].text, '1');
+  const [{ inputSchema }] = (await client.listTools()).tools;
+  assert.deepEqual([inputSchema.properties.timeout.minimum, inputSchema.properties.timeout.maximum], [0.1, 600]);
+});
+
+test('a reset does not wait for code that runs: that is ended, and both it and what waited behind it say why', async () => {
+  await prepare();
+  const isBegun = shared.site.asked('/begun');
+  const running = agent.fails(begun('await new Promise(() => {})'), { timeout: 50 });
+  await isBegun;
+  const waiting = agent.fails('state.kept = 3', { timeout: 50 });
+  const began = performance.now();
+  const { text } = await agent.reset();
+  assert.ok(performance.now() - began < 15_000);
+  assert.match(text, /^Connected anew; `state` is empty\.\npage: http/);
+  assert.match((await running).text, /^Error: a reset ended the code\nNext: `state` and variables are lost; `page` is kept/);
+  assert.equal((await running).error.kind, 'reset');
+  assert.equal((await waiting).text, 'Error: a reset came first; nothing of the code was run\nNext: Call again.');
+  await assertReplaced();
+});
+
+test('a reset that is cancelled is not told of as code that was given up', async () => {
+  await prepare();
+  const { pid } = await agent.started();
+  const worker = await workerOf(pid);
+  const abort = new AbortController();
+  const reset = agent.reset({ signal: abort.signal });
+  await until('it has begun: the new worker is there', async () => ![undefined, worker].includes(await workerOf(pid)));
+  abort.abort();
+  await assert.rejects(reset);
+  await assertReplaced();
+});
+
 test('a cancelled call is ended at once, and the next one is told what was lost', async () => {
   await prepare();
   const { pid } = await agent.started();

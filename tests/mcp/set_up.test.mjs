@@ -20,6 +20,8 @@ import { TABWIRE, endProcess, isRunning, startRelay, temporaryFolder, until } fr
 const shared = useChain({ args: ['--client-mode', 'multi-client'] });
 const agent = useAgent(shared);
 
+const INSTALL_NODE = process.platform === 'darwin' ? 'brew install node' : 'sudo apt-get install nodejs npm';
+
 /** A port that nobody listens on. */
 async function freePort() {
   const server = http.createServer().listen(0, '127.0.0.1');
@@ -101,10 +103,16 @@ test('at the first use the runner is installed, with progress; without Node or n
   const start = (env) => startAgent({ home, port: shared.chain.relay.port, env, runner: false });
   try {
     const without = await start({ PATH: programs });
-    assert.match((await without.execute('1')).text, /Node\.js 20 or newer, and `node` was not found\nNext: Ask the person to install Node/);
+    assert.ok((await without.execute('1')).text.includes(`Node.js 20 or newer, and \`node\` was not found\nNext: Ask the person to run \`${INSTALL_NODE}\``));
     await without.stop();
 
     await symlink(process.execPath, path.join(programs, 'node'));
+    const withoutNpm = await start({ PATH: programs });
+    const { text: words, error } = await withoutNpm.execute('1');
+    assert.equal(error.kind, 'no-npm');
+    assert.ok(words.includes(`\`npm\`, which brings it, was not found\nNext: Ask the person to run \`${INSTALL_NODE}\``), words);
+    await withoutNpm.stop();
+
     await writeFile(path.join(programs, 'npm'), '#!/bin/sh\necho "npm error network unreachable" >&2\nexit 1\n');
     await chmod(path.join(programs, 'npm'), 0o755);
     const offline = await start({ PATH: `${programs}:/bin` });
@@ -119,6 +127,26 @@ test('at the first use the runner is installed, with progress; without Node or n
     assert.ok(messages.includes('playwright-core is installed'));
     assert.match(whole.log(), /installing playwright-core, once/);
     await whole.stop();
+  } finally {
+    await home.remove();
+  }
+});
+
+test('a Node that is too old is told of with the way to a newer one, before and after the runner was installed', async () => {
+  const home = await temporaryFolder('mcp');
+  await shareRelay(home);
+  const programs = path.join(home.path, 'bin');
+  await mkdir(programs);
+  await writeFile(path.join(programs, 'node'), '#!/bin/sh\nif [ "$1" = --version ]; then echo v16.20.2; exit; fi\necho "SyntaxError: Unexpected token" >&2\nexit 1\n');
+  await chmod(path.join(programs, 'node'), 0o755);
+  try {
+    for (const runner of [false, true]) {
+      const old = await startAgent({ home, port: shared.chain.relay.port, env: { PATH: `${programs}:/bin` }, runner });
+      const { text, error } = await old.execute('1');
+      assert.equal(error.kind, 'node-too-old', text);
+      assert.match(text, /`node --version` says 'v16\.20\.2'\nNext: Ask the person to run `(sudo npx --yes n lts|brew upgrade node)`/);
+      await old.stop();
+    }
   } finally {
     await home.remove();
   }
