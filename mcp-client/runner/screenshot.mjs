@@ -16,9 +16,9 @@ const JPEG_QUALITY = 75;
  * `screenshot()`, `screenshot(locator)`, either with Playwright's options and `{ labels: true }`.
  * @returns {Promise<{ image: { data: string, mimeType: string }, note?: string }>}
  */
-export async function screenshot({ page, locator, rest: { labels = false, ...options } }, limit) {
-  const { cut, note } = await cutTall(page, locator, options);
-  const taken = await (locator ?? page).screenshot({ scale: 'css', ...options, ...cut, type: 'png' });
+export async function screenshot({ page, locator, rest: { labels = false, type = 'png', ...options } }, limit) {
+  const { cut, note } = limit === null ? {} : await cutTall(page, locator, options);
+  const taken = await (locator ?? page).screenshot({ scale: 'css', ...options, ...cut, type: labels ? 'png' : type });
   if (!labels) {
     return fit(taken, limit, note);
   }
@@ -26,7 +26,7 @@ export async function screenshot({ page, locator, rest: { labels = false, ...opt
   const tree = await page.ariaSnapshotJSON({ mode: 'ai', boxes: true });
   const picture = PNG.sync.read(taken);
   drawLabels(picture, boxes([tree].flat(), origin));
-  return fit(PNG.sync.write(picture), limit, note);
+  return fit(type === 'jpeg' ? Buffer.from(jpegjs.encode(picture, JPEG_QUALITY).data) : PNG.sync.write(picture), limit, note);
 }
 
 /** Of a page that is taller than any picture the beginning is shown: all of it would be too small to read. */
@@ -75,12 +75,12 @@ export function isImage(value) {
 const isPng = (bytes) => bytes.subarray(0, 4).equals(Buffer.from([0x89, 0x50, 0x4e, 0x47]));
 const isJpeg = (bytes) => bytes.subarray(0, 3).equals(Buffer.from([0xff, 0xd8, 0xff]));
 
-/** As it is if it fits; else as JPEG; else smaller. */
+/** As it is if it fits, or if there is no limit; else as JPEG; else smaller. */
 export function fit(bytes, limit, before = undefined) {
   const decode = () => (isPng(bytes) ? PNG.sync.read(bytes) : jpegjs.decode(bytes, { maxMemoryUsageInMB: 512 }));
   // The size stands at the same place of every PNG.
   const longest = isPng(bytes) ? Math.max(bytes.readUInt32BE(16), bytes.readUInt32BE(20)) : 0;
-  if (bytes.length <= limit && longest <= LONGEST_EDGE) {
+  if (limit === null || (bytes.length <= limit && longest <= LONGEST_EDGE)) {
     return { image: { data: bytes.toString('base64'), mimeType: isPng(bytes) ? 'image/png' : 'image/jpeg' }, note: before };
   }
   const whole = decode();

@@ -50,6 +50,10 @@ pub enum Error {
     NoSuchTab(String),
     #[error("the process that runs the code failed: {0}")]
     Runner(String),
+    #[error("cannot read {what}: {reason}")]
+    Unreadable { what: String, reason: std::io::Error },
+    #[error("cannot write {what}: {reason}")]
+    Unwritable { what: String, reason: std::io::Error },
     #[error("cannot use Tabwire's home: {0}")]
     Home(#[from] std::io::Error),
 }
@@ -85,6 +89,8 @@ impl Error {
             Self::WorkerStart { .. } => "no-worker",
             Self::NoSuchTab(_) => "no-such-tab",
             Self::Runner(_) => "runner",
+            Self::Unreadable { .. } => "unreadable",
+            Self::Unwritable { .. } => "unwritable",
             Self::Home(_) => "home",
         }
     }
@@ -123,6 +129,8 @@ impl Error {
                 format!("Ask the person to run `rm -r '{}' && tabwire mcp --install`, then call again.", folder.display())
             }
             Self::NoSuchTab(_) => "Name one tab: its number, its target id, or a part of its address or title.".into(),
+            Self::Unreadable { .. } => "Name a file with the code, or give the code with -e or on stdin.".into(),
+            Self::Unwritable { .. } => "Name a place that can be written to.".into(),
             Self::Home(_) => "Ask the person to look at the folder's owner and rights.".into(),
         }
     }

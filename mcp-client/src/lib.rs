@@ -41,8 +41,8 @@ pub struct Settings {
     pub idle: Duration,
     /// The longest text of an answer, in characters.
     pub output_limit: usize,
-    /// The largest picture of an answer, in bytes.
-    pub image_limit: usize,
+    /// The largest picture of an answer, in bytes; none for one who takes it as it is, however large.
+    pub image_limit: Option<usize>,
     /// The most memory that the worker may take, in MiB.
     pub memory_mib: u64,
 }

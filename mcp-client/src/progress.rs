@@ -1,5 +1,6 @@
 //! Telling the one who waits what is being done: an agent by MCP progress, a person on stderr.
 
+use std::io::Write as _;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -43,7 +44,8 @@ impl Progress {
     /// Something that is worth knowing wherever one looks.
     pub async fn step(&self, text: &str) {
         if matches!(self.to, Listener::Stderr) {
-            eprintln!("tabwire: {text}");
+            // Nobody may be reading.
+            let _ = writeln!(std::io::stderr(), "tabwire: {text}");
         } else {
             tracing::info!("{text}");
         }

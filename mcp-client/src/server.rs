@@ -27,6 +27,7 @@ use crate::session::Session;
 
 const DEFAULT_TIMEOUT_S: f64 = 30.0;
 const TIMEOUT_S: RangeInclusive<f64> = 0.1..=600.0;
+const LONGEST_REASON: usize = 200;
 
 const INSTRUCTIONS: &str = "Drives the person's own browser, with their logins and tabs. Look with snapshot(), act by its refs, look again with \
 snapshot({diff: true}). Their tabs are theirs: work in your own `page` unless asked; take one over with `page = pages().find(p => p.url().includes('…'))`.";
@@ -63,9 +64,11 @@ struct ExecuteArguments {
 
 impl ExecuteArguments {
     fn of(arguments: JsonObject) -> Result<Self, Error> {
-        let arguments: Self = serde_json::from_value(Value::Object(arguments)).map_err(|error| Error::Arguments(error.to_string()))?;
+        // The words repeat what was given, however long that is.
+        let wrong = |error: serde_json::Error| Error::Arguments(error.to_string().chars().take(LONGEST_REASON).collect());
+        let arguments: Self = serde_json::from_value(Value::Object(arguments)).map_err(wrong)?;
         match arguments.timeout {
-            Some(timeout) if !TIMEOUT_S.contains(&timeout) => Err(Error::Arguments(format!("a timeout of {timeout} seconds"))),
+            Some(timeout) if !TIMEOUT_S.contains(&timeout) => Err(Error::Arguments(format!("a timeout of {timeout:?} seconds"))),
             _ => Ok(arguments),
         }
     }

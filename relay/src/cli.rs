@@ -220,9 +220,9 @@ pub struct ScreenshotOptions {
     /// The tab: its number in `tabwire tabs`, its target id, or a part of its address or title. Not needed if there is only one.
     #[arg(default_value = "", hide_default_value = true)]
     pub tab: String,
-    /// The file to write to [default: a new one in this folder]
-    #[arg(short, long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
+    /// The file to write to, a PNG or, if its name says so, a JPEG [default: a new PNG in this folder]
+    #[arg(short, long, value_name = "FILE", value_parser = picture)]
+    pub output: Option<Picture>,
     /// The whole page, and not only what is seen of it.
     #[arg(long)]
     pub full_page: bool,
@@ -241,6 +241,40 @@ pub struct TabsOptions {
     /// Print JSON, for a program.
     #[arg(long)]
     pub json: bool,
+}
+
+/// A file for a picture, of the kind that its name says.
+#[derive(Debug, Clone)]
+pub struct Picture {
+    pub path: PathBuf,
+    pub kind: PictureKind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PictureKind {
+    Png,
+    Jpeg,
+}
+
+impl PictureKind {
+    /// As Playwright calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Png => "png",
+            Self::Jpeg => "jpeg",
+        }
+    }
+}
+
+fn picture(text: &str) -> Result<Picture, String> {
+    let path = PathBuf::from(text);
+    let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
+    let kind = match extension.as_deref() {
+        None | Some("png") => PictureKind::Png,
+        Some("jpg" | "jpeg") => PictureKind::Jpeg,
+        Some(_) => return Err("a name that ends in .png, .jpg or .jpeg".to_owned()),
+    };
+    Ok(Picture { path, kind })
 }
 
 fn seconds(text: &str) -> Result<f64, String> {
@@ -272,6 +306,16 @@ mod tests {
     #[test]
     fn the_command_line_is_well_formed() {
         CommandLine::command().debug_assert();
+    }
+
+    #[test]
+    fn a_picture_is_of_the_kind_that_its_name_says() {
+        for (name, kind) in
+            [("a.png", PictureKind::Png), ("a.JPG", PictureKind::Jpeg), ("b/a.jpeg", PictureKind::Jpeg), ("a", PictureKind::Png)]
+        {
+            assert_eq!(picture(name).unwrap().kind, kind, "{name}");
+        }
+        assert!(picture("a.webp").is_err());
     }
 
     #[test]

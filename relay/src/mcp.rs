@@ -1,19 +1,18 @@
 //! `tabwire mcp`, and its short forms for a shell: `exec`, `snapshot`, `screenshot`, `tabs`. What they do is in
 //! `tabwire-mcp`; here it gets the home, the token and the gate.
 
-use std::io::{IsTerminal as _, Read as _};
+use std::io::IsTerminal as _;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::Context as _;
 use axum::extract::Request;
 use axum::middleware::{Next, from_fn};
 use axum::response::IntoResponse as _;
 use serde_json::json;
-use tabwire_mcp::Settings;
-use tabwire_mcp::exec::{self, Images, Run};
+use tabwire_mcp::exec::{self, Images, Run, Text};
+use tabwire_mcp::{Error, Settings};
 
-use crate::cli::{ExecOptions, McpOptions, ScreenshotOptions, SessionOptions, SnapshotOptions, TabsOptions};
+use crate::cli::{ExecOptions, McpOptions, PictureKind, ScreenshotOptions, SessionOptions, SnapshotOptions, TabsOptions};
 use crate::home::Home;
 use crate::serve::{StopSignals, explain_bind};
 use crate::token::Token;
@@ -23,13 +22,12 @@ use crate::{guard, server};
 const HTTP_CONNECTION_WITHIN: Duration = Duration::from_secs(24 * 60 * 60);
 /// For the short forms, which do one thing.
 const SHORT_TIMEOUT: Duration = Duration::from_secs(30);
-const EXIT_NOT_READY: u8 = 3;
 
 pub async fn serve(options: &McpOptions) -> anyhow::Result<ExitCode> {
     let settings = Settings {
         idle: Duration::from_secs_f64(options.idle),
         output_limit: options.output_limit,
-        image_limit: options.image_limit,
+        image_limit: Some(options.image_limit),
         ..settings(&options.session)?
     };
     if options.install {
@@ -75,67 +73,90 @@ async fn serve_http(settings: Settings, port: u16) -> anyhow::Result<()> {
 }
 
 pub async fn exec(options: &ExecOptions) -> anyhow::Result<ExitCode> {
+    let code = match code(options) {
+        Ok(code) => code,
+        Err(error) => return Ok(exec::fail(error, options.json).exit_code().into()),
+    };
     let run = Run {
-        code: code(options)?,
+        code,
         timeout: Duration::from_secs_f64(options.timeout),
         tab: options.tab.clone(),
         json: options.json,
         images: Images::Into(options.images.clone()),
+        text: Text::Answer,
     };
     run_once(&options.session, run).await
 }
 
-fn code(options: &ExecOptions) -> anyhow::Result<String> {
+fn code(options: &ExecOptions) -> Result<String, Error> {
     if let Some(code) = &options.eval {
         return Ok(code.clone());
     }
-    if let Some(file) = options.file.as_deref().filter(|file| file.as_os_str() != "-") {
-        return std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()));
-    }
-    let mut code = String::new();
-    std::io::stdin().read_to_string(&mut code).context("cannot read the code from stdin")?;
-    Ok(code)
+    let file = options.file.as_deref().filter(|file| file.as_os_str() != "-");
+    let read = file.map_or_else(|| std::io::read_to_string(std::io::stdin()), std::fs::read_to_string);
+    read.map_err(|reason| Error::Unreadable { what: file.map_or("stdin".into(), |file| file.display().to_string()), reason })
 }
 
 pub async fn snapshot(options: &SnapshotOptions) -> anyhow::Result<ExitCode> {
-    let (tab, images) = (Some(options.tab.clone()), Images::Into(".".into()));
-    run_once(&options.session, Run { code: "snapshot()".into(), timeout: SHORT_TIMEOUT, tab, json: options.json, images }).await
+    let run = Run {
+        code: "snapshot()".into(),
+        timeout: SHORT_TIMEOUT,
+        tab: Some(options.tab.clone()),
+        json: options.json,
+        images: Images::Into(".".into()),
+        text: Text::Answer,
+    };
+    run_once(&options.session, run).await
 }
 
 pub async fn screenshot(options: &ScreenshotOptions) -> anyhow::Result<ExitCode> {
-    let code = format!("await screenshot({})", json!({ "fullPage": options.full_page, "labels": options.labels }));
-    let images = options.output.clone().map_or_else(|| Images::Into(".".into()), Images::File);
-    run_once(&options.session, Run { code, timeout: SHORT_TIMEOUT, tab: Some(options.tab.clone()), json: options.json, images }).await
+    let (kind, images) = match &options.output {
+        Some(output) => (output.kind, Images::File(output.path.clone())),
+        None => (PictureKind::Png, Images::Into(".".into())),
+    };
+    let what = json!({ "fullPage": options.full_page, "labels": options.labels, "type": kind.name() });
+    let run = Run {
+        code: format!("await screenshot({what})"),
+        timeout: SHORT_TIMEOUT,
+        tab: Some(options.tab.clone()),
+        json: options.json,
+        images,
+        text: Text::Notes,
+    };
+    run_once(&options.session, run).await
 }
 
 pub async fn tabs(options: &TabsOptions) -> anyhow::Result<ExitCode> {
-    match exec::tabs(settings(&options.session)?, options.json).await {
-        Ok(outcome) => Ok(outcome.exit_code().into()),
-        Err(error) => {
-            eprintln!("Error: {error}\nNext: {}", error.next());
-            Ok(EXIT_NOT_READY.into())
-        }
-    }
+    let outcome = match settings(&options.session) {
+        Ok(settings) => exec::tabs(settings, options.json).await,
+        Err(error) => exec::fail(error, options.json),
+    };
+    Ok(outcome.exit_code().into())
 }
 
 async fn run_once(options: &SessionOptions, run: Run) -> anyhow::Result<ExitCode> {
     let mut stop = StopSignals::new()?;
-    let outcome = exec::run(settings(options)?, run, stop.recv()).await?;
+    let outcome = match settings(options) {
+        Ok(settings) => exec::run(settings, run, stop.recv()).await,
+        Err(error) => exec::fail(error, run.json),
+    };
     Ok(outcome.exit_code().into())
 }
 
 /// For a shell, where nothing is cut and nothing is scaled: it has files, and asked for all of it.
-fn settings(options: &SessionOptions) -> anyhow::Result<Settings> {
-    let home = Home::open()?;
+fn settings(options: &SessionOptions) -> Result<Settings, Error> {
+    let unusable = |error: anyhow::Error| Error::Home(std::io::Error::other(format!("{error:#}")));
+    let home = Home::open().map_err(unusable)?;
+    let token = Token::of(&home).map_err(unusable)?;
     Ok(Settings {
         home: home.path().to_owned(),
-        program: std::env::current_exe().context("this program does not know where it is")?,
+        program: std::env::current_exe()?,
         port: options.port,
-        token: tabwire_mcp::Token(Token::of(&home)?.reveal().to_owned()),
+        token: tabwire_mcp::Token(token.reveal().to_owned()),
         standby: Duration::from_secs_f64(options.standby),
         idle: Duration::ZERO,
         output_limit: usize::MAX >> 12,
-        image_limit: usize::MAX >> 12,
+        image_limit: None,
         memory_mib: options.memory,
     })
 }

@@ -11,11 +11,15 @@ import { prepareRunner } from '../harness/agent.mjs';
 import { inExtension, openTabs, useChain } from '../harness/chain.mjs';
 import { TABWIRE, temporaryFolder } from '../harness/processes.mjs';
 
-const shared = useChain({ pages: { '/one': '<title>One</title><button>Press</button>', '/two': '<title>Two</title>' } });
+const shared = useChain({
+  pages: {
+    '/one': '<title>One</title><button>Press</button>', '/two': '<title>Two</title>',
+    '/tall': '<title>Tall</title><body style="margin: 0"><button>Top</button><div style="height: 12000px">',
+  },
+});
 
 /** Runs a command in the chain's home; `input` goes to its stdin. */
-async function tabwire(args, { input = '', interruptAt = undefined } = {}) {
-  const { home } = shared.chain.relay;
+async function tabwire(args, { input = '', interruptAt = undefined, home = shared.chain.relay.home } = {}) {
   await prepareRunner(home);
   const child = spawn(TABWIRE, args, { env: { ...process.env, TABWIRE_HOME: home.path } });
   const heard = { stdout: '', stderr: '' };
@@ -75,6 +79,71 @@ test('--json is one object for a program, and pictures are written to files', as
   await folder.remove();
 });
 
+test('--json is an object also where nothing could be run', async () => {
+  const unusable = await temporaryFolder('shell');
+  await writeFile(path.join(unusable.path, 'auth-token'), 'no token');
+  const nothing = path.join(unusable.path, 'nothing.js');
+  const failures = [
+    [['exec', '--json', nothing], 2, 'unreadable'],
+    [['snapshot', '--json', 'no such tab'], 3, 'no-such-tab'],
+    [['screenshot', '--json', 'no such tab'], 3, 'no-such-tab'],
+    [['tabs', '--json'], 3, 'home', unusable],
+    [['exec', '--json', '-e', '1'], 3, 'home', unusable],
+    [['tabs', '--json', '--port', '9'], 3, 'relay-elsewhere'],
+  ];
+  for (const [args, expected, kind, home] of failures) {
+    const { code, stdout } = await tabwire(args, { home });
+    const { ok, error } = JSON.parse(stdout);
+    assert.deepEqual([code, ok, error.kind], [expected, false, kind], args.join(' '));
+    assert.ok(error.message && error.next);
+  }
+  const { code, stdout, stderr } = await tabwire(['exec', nothing]);
+  assert.deepEqual([code, stdout], [2, '']);
+  assert.match(stderr, /^Error: cannot read \S+nothing\.js: No such file.*\nNext: Name a file with the code/);
+  await unusable.remove();
+});
+
+test('a picture that cannot be written costs nothing of the answer', async () => {
+  const code = 'await page.setContent("<p>x"); await screenshot(); "the value"';
+  const { stdout, stderr, code: status } = await tabwire(['exec', '--images', '/nowhere/at/all', '-e', code]);
+  assert.deepEqual([status, stdout], [5, 'the value\n']);
+  assert.match(stderr, /^Error: cannot write a picture to \/nowhere\/at\/all: No such file.*\nNext: /);
+  const told = JSON.parse((await tabwire(['exec', '--json', '--images', '/nowhere/at/all', '-e', code])).stdout);
+  assert.deepEqual([told.ok, told.text, told.images, told.error.kind], [false, 'the value', [], 'unwritable']);
+});
+
+test('a reader that has enough ends a command quietly', async () => {
+  const { home } = shared.chain.relay;
+  await prepareRunner(home);
+  for (const args of [['tabs'], ['exec', '-e', '"line\\n".repeat(100_000)']]) {
+    // The pipe is closed before anything is written to it.
+    const child = spawn(TABWIRE, args, { env: { ...process.env, TABWIRE_HOME: home.path } });
+    child.stdout.destroy();
+    let heard = '';
+    child.stderr.on('data', (data) => (heard += data));
+    const [code] = await once(child, 'close');
+    assert.deepEqual([code, heard], [0, ''], args[0]);
+  }
+});
+
+test('a picture for a shell has all of the page, and is what its name says', async () => {
+  await openTabs(shared.chain, [shared.site.url('/tall')]);
+  const folder = await temporaryFolder('shell');
+  const take = async (name, ...more) => {
+    const file = path.join(folder.path, name);
+    assert.deepEqual(await tabwire(['screenshot', '/tall', '--full-page', ...more, '-o', file]), { code: 0, stdout: `${file}\n`, stderr: '' });
+    return readFile(file);
+  };
+  const png = await take('shot.png');
+  assert.equal(png.subarray(1, 4).toString(), 'PNG');
+  assert.ok(png.readUInt32BE(20) >= 12_000, `${png.readUInt32BE(20)} pixels tall`);
+  for (const options of [[], ['--labels']]) {
+    assert.equal((await take('shot.jpg', ...options)).readUInt16BE(0), 0xffd8);
+  }
+  assert.equal((await tabwire(['screenshot', '/tall', '-o', path.join(folder.path, 'shot.webp')])).code, 2);
+  await folder.remove();
+});
+
 test('tabs, snapshot and screenshot are short forms, of a tab by number or a part of its address', async () => {
   await openTabs(shared.chain, [shared.site.url('/one'), shared.site.url('/two')]);
   const folder = await temporaryFolder('shell');
@@ -83,7 +152,7 @@ test('tabs, snapshot and screenshot are short forms, of a tab by number or a par
   const tabs = JSON.parse((await tabwire(['tabs', '--json'])).stdout);
   assert.equal(tabs[index].title, 'One');
   assert.match((await tabwire(['snapshot', index])).stdout, /- button "Press" \[ref=e\d+\]/);
-  assert.match((await tabwire(['snapshot'])).stderr, /there are 3 tabs:[\s\S]*Next: Name one tab/);
+  assert.match((await tabwire(['snapshot'])).stderr, /there are \d tabs:[\s\S]*Next: Name one tab/);
   const file = path.join(folder.path, 'shot.png');
   const taken = await tabwire(['screenshot', '/two', '--labels', '--full-page', '-o', file]);
   assert.deepEqual([taken.code, taken.stdout], [0, `${file}\n`]);
