@@ -46,6 +46,13 @@ impl From<Error> for Answer {
     }
 }
 
+impl Answer {
+    /// In bytes.
+    pub fn size(&self) -> usize {
+        self.text.len() + self.images.iter().map(|image| image.data.len()).sum::<usize>()
+    }
+}
+
 impl Failure {
     pub fn words(&self) -> String {
         let next = self.next.as_deref().map(|next| format!("\nNext: {next}")).unwrap_or_default();

@@ -20,6 +20,7 @@ pub mod state;
 mod worker;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 pub use errors::Error;
@@ -45,6 +46,8 @@ pub struct Settings {
     pub image_limit: Option<usize>,
     /// The most memory that the worker may take, in MiB.
     pub memory_mib: u64,
+    /// Is told how large each call was with its answer, so that the memory of large ones can be given back.
+    pub after_call: Arc<dyn Fn(usize) + Send + Sync>,
 }
 
 /// What lets clients in at the relay. It has no `Debug` and no `Display`: it cannot be logged by mistake.

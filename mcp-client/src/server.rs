@@ -137,6 +137,7 @@ impl Server {
             answer = session.execute(&arguments.code, limit, &progress) => answer,
         };
         drop(session);
+        (self.settings.after_call)(arguments.code.len() + answer.size());
         self.release_when_idle().await;
         answer
     }

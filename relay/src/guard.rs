@@ -38,7 +38,9 @@ fn admit(config: &Config, method: &Method, uri: &Uri, headers: &HeaderMap) -> Re
         return Err(refusal(StatusCode::METHOD_NOT_ALLOWED, "only GET is served here"));
     }
     let is_open = matches!(path, "" | "/client-slot" | "/extension");
-    if is_open { Ok(()) } else { check_token(&config.token, uri, headers) }
+    let advice =
+        "connect to the URL in the file cdp-url of Tabwire's home (`tabwire cdp-url` prints it), or send it as `Authorization: Bearer`";
+    if is_open { Ok(()) } else { check_token(&config.token, uri, headers, advice) }
 }
 
 /// The gate of `tabwire mcp --http`: no web page, and nobody without the token.
@@ -46,7 +48,7 @@ pub fn admit_agent(port: u16, token: &Token, uri: &Uri, headers: &HeaderMap) -> 
     check_host(port, uri, headers)?;
     refuse_origin(headers)?;
     check_fetch_site("", headers)?;
-    check_token(token, uri, headers)
+    check_token(token, uri, headers, "send what is in the file auth-token of Tabwire's home as `Authorization: Bearer`")
 }
 
 /// A page of another site that resolves its own name to 127.0.0.1 sends that name: DNS rebinding ends here.
@@ -97,12 +99,11 @@ fn check_fetch_site(path: &str, headers: &HeaderMap) -> Result<(), Refusal> {
     }
 }
 
-fn check_token(token: &Token, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
+fn check_token(token: &Token, uri: &Uri, headers: &HeaderMap, advice: &str) -> Result<(), Refusal> {
     if presented_token(uri, headers).is_some_and(|presented| token.matches(&presented)) {
         return Ok(());
     }
-    let advice = "the token is missing or wrong: connect to the URL in the file cdp-url of Tabwire's home (`tabwire cdp-url` prints it), or send it as `Authorization: Bearer`";
-    Err(refusal(StatusCode::UNAUTHORIZED, advice))
+    Err(refusal(StatusCode::UNAUTHORIZED, &format!("the token is missing or wrong: {advice}")))
 }
 
 fn presented_token(uri: &Uri, headers: &HeaderMap) -> Option<String> {

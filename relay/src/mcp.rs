@@ -3,6 +3,7 @@
 
 use std::io::IsTerminal as _;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::Request;
@@ -14,6 +15,7 @@ use tabwire_mcp::{Error, Settings};
 
 use crate::cli::{ExecOptions, McpOptions, PictureKind, ScreenshotOptions, SessionOptions, SnapshotOptions, TabsOptions};
 use crate::home::Home;
+use crate::memory::Memory;
 use crate::serve::{StopSignals, explain_bind};
 use crate::token::Token;
 use crate::{guard, server};
@@ -24,7 +26,9 @@ const HTTP_CONNECTION_WITHIN: Duration = Duration::from_secs(24 * 60 * 60);
 const SHORT_TIMEOUT: Duration = Duration::from_secs(30);
 
 pub async fn serve(options: &McpOptions) -> anyhow::Result<ExitCode> {
+    let memory = Memory::look_after();
     let settings = Settings {
+        after_call: Arc::new(move |size| memory.on_message(size)),
         idle: Duration::from_secs_f64(options.idle),
         output_limit: options.output_limit,
         image_limit: Some(options.image_limit),
@@ -158,5 +162,6 @@ fn settings(options: &SessionOptions) -> Result<Settings, Error> {
         output_limit: usize::MAX >> 12,
         image_limit: None,
         memory_mib: options.memory,
+        after_call: Arc::new(|_| {}),
     })
 }

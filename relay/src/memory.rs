@@ -1,5 +1,5 @@
 //! Gives memory back to the system after a burst. The allocator keeps what was freed for a second, in case it is wanted
-//! again, and looks at it only when something large is freed after that: a relay that has gone quiet would keep it for ever.
+//! again, and looks at it only when something large is freed after that: a process that has gone quiet would keep it for ever.
 
 use std::time::Duration;
 

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { startAgent, useAgent, workerOf } from '../harness/agent.mjs';
+import { memoryOf, startAgent, useAgent, workerOf } from '../harness/agent.mjs';
 import { useChain } from '../harness/chain.mjs';
 import { isRunning, until } from '../harness/processes.mjs';
 
@@ -66,6 +66,15 @@ test('memory that grows between calls, by what code has left running, ends the w
   await until('the worker is ended', () => !isRunning(worker));
   const { text } = await run('page.title()');
   assert.equal(text, '[What earlier code left running took more than 400 MiB of memory and was ended. `state` and variables are lost; `page` is kept. What the code had begun in the page may have happened.]\nHere');
+});
+
+test('the memory that large code took in the server is given back', async () => {
+  await prepare();
+  const { pid } = await agent.started();
+  const before = await memoryOf(pid);
+  assert.equal((await run(`"${'x'.repeat(5e6)}".length`)).text, '5000000');
+  // The buffer of the longest line so far stays.
+  await until('the rest is given back', async () => (await memoryOf(pid)) < before + 18);
 });
 
 test('arguments that execute does not take are an error that says so; nothing is run or lost by it', async () => {

@@ -278,6 +278,7 @@ test('over HTTP only those with the token are let in, from no web page, and on t
       });
     const bearer = { authorization: `Bearer ${token}` };
     assert.equal(await post({}), 401);
+    assert.match((await (await fetch(address, { method: 'POST' })).json()).error, /missing or wrong: send what is in the file auth-token of Tabwire's home as `Authorization: Bearer`/);
     assert.equal(await post({ authorization: 'Bearer wrong' }), 401);
     assert.equal(await post({ ...bearer, origin: 'https://example.com' }), 403);
     assert.equal(await post({ ...bearer, host: 'example.com' }), 403);
