@@ -205,10 +205,11 @@ test('a relay that has moved to another port is found there, and no second one i
   const first = await startRelay();
   const { home } = first;
   const moving = await startAgent({ home });
+  let second;
   try {
     assert.equal((await moving.execute('1')).error.kind, 'no-extension');
     await first.stop({ keepHome: true });
-    const second = await startRelay({ home });
+    second = await startRelay({ home });
     assert.notEqual(second.port, first.port);
     assert.equal((await moving.execute('1')).error.kind, 'no-extension');
     assert.deepEqual(await stateOf(home), { port: second.port, pid: second.child.pid });
@@ -219,6 +220,7 @@ test('a relay that has moved to another port is found there, and no second one i
     assert.equal((await stateOf(home)).port, second.port, 'one that is started is where the extension looks for it');
   } finally {
     await moving.stop();
+    await second?.stop({ keepHome: true });
     await endRelayOf(home);
     await home.remove();
   }
