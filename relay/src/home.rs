@@ -97,16 +97,14 @@ impl Home {
 }
 
 impl Claim {
-    pub fn write(&self, state: &State, cdp_url: Option<&str>) -> anyhow::Result<()> {
-        self.home.write_private("state.json", &serde_json::to_string(state)?)?;
-        match cdp_url {
-            Some(url) => self.home.write_private("cdp-url", url),
-            None => {
-                // One that a relay left which was killed.
-                let _ = fs::remove_file(self.home.cdp_url_file());
-                Ok(())
-            }
+    pub fn write(&self, state: State, cdp_url: Option<&str>) -> anyhow::Result<()> {
+        self.home.write_private("state.json", &serde_json::to_string(&state)?)?;
+        if let Some(url) = cdp_url {
+            return self.home.write_private("cdp-url", url);
         }
+        // One that a relay left which was killed.
+        let _ = fs::remove_file(self.home.cdp_url_file());
+        Ok(())
     }
 
     /// Takes the files away, and lets another relay write its own.

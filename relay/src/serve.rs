@@ -64,7 +64,7 @@ impl Relay {
         let cdp_url = app.cdp_url();
         let cdp_url = (claim.is_some() && !options.no_cdp_url_file).then_some(cdp_url.as_str());
         if let Some(claim) = &claim {
-            claim.write(&State { port, pid: std::process::id() }, cdp_url)?;
+            claim.write(State { port, pid: std::process::id() }, cdp_url)?;
         }
         let cdp_url_file = cdp_url.map(|_| home.cdp_url_file());
         let accepting = tokio::spawn(server::accept(listener, server::routes(&app), server::HTTP_CONNECTION_WITHIN));

@@ -53,7 +53,7 @@ pub fn ensure_none_runs() -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn is_answered(state: &State) -> bool {
+async fn is_answered(state: State) -> bool {
     ask::<RelayStatus>(state.port, "/").await.is_ok()
 }
 
@@ -62,7 +62,7 @@ async fn is_answered(state: &State) -> bool {
 pub async fn print_cdp_url() -> anyhow::Result<ExitCode> {
     let home = Home::open()?;
     if let Some(state) = home.read_state()
-        && !is_answered(&state).await
+        && !is_answered(state).await
     {
         bail!("the relay that wrote {} is gone; start one with `tabwire serve` or `tabwire up`", home.cdp_url_file().display());
     }

@@ -79,13 +79,14 @@ export async function startRelay({ args = [], home: given, port = 0, env = {} } 
     /** `GET /`, as anyone may. */
     status: async () => (await fetch(`http://127.0.0.1:${relay.port}/`)).json(),
   };
+  const stateFile = path.join(home.path, 'state.json');
   await until(`the relay starts: ${log}`, () => {
     if (child.exitCode !== null) {
       throw new Error(`the relay ended: ${log}`);
     }
-    return log.includes('Ctrl-C stops');
+    return existsSync(stateFile) && log.includes('Ctrl-C stops');
   });
-  relay.port = Number(/Tabwire relay on 127\.0\.0\.1:(\d+)/.exec(log)[1]);
+  relay.port = JSON.parse(await readFile(stateFile, 'utf8')).port;
   relay.cdpUrl = (await readFile(path.join(home.path, 'cdp-url'), 'utf8').catch(() => '')).trim();
   return relay;
 }
