@@ -109,6 +109,10 @@ impl Claim {
 
     /// Takes the files away, and lets another relay write its own.
     pub fn give_up(self) {
+        // Without locks they may be another's by now.
+        if self.home.read_state().is_some_and(|state| state.pid != std::process::id()) {
+            return;
+        }
         for name in ["cdp-url", "state.json"] {
             if let Err(error) = fs::remove_file(self.home.file(name))
                 && error.kind() != std::io::ErrorKind::NotFound
