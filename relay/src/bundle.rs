@@ -24,13 +24,13 @@ pub fn run(options: &InstallOptions) -> anyhow::Result<ExitCode> {
         None => Home::open()?.file("extension"),
     };
     write(&folder, options.port)?;
-    println!("The Tabwire extension is in {}", folder.display());
-    println!("It connects to the relay on 127.0.0.1:{}.", options.port);
-    println!();
-    println!("Load it once in the browser you use:");
-    println!("  1. open chrome://extensions");
-    println!("  2. switch on Developer mode (top right)");
-    println!("  3. choose Load unpacked, and that folder");
+    say!("The Tabwire extension is in {}", folder.display());
+    say!("It connects to the relay on 127.0.0.1:{}.", options.port);
+    say!("");
+    say!("Load it once in the browser you use:");
+    say!("  1. open chrome://extensions");
+    say!("  2. switch on Developer mode (top right)");
+    say!("  3. choose Load unpacked, and that folder");
     Ok(ExitCode::SUCCESS)
 }
 

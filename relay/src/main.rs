@@ -1,5 +1,13 @@
 //! The `tabwire` program: reads the command line and hands over to the command.
 
+/// A line on stdout for whoever reads it. One who has read enough closes the pipe, and that ends no command.
+macro_rules! say {
+    ($($words:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stdout(), $($words)*);
+    }};
+}
+
 mod browser;
 mod bundle;
 mod cli;

@@ -36,7 +36,7 @@ pub async fn serve(options: &McpOptions) -> anyhow::Result<ExitCode> {
     };
     if options.install {
         let folder = tabwire_mcp::install(&settings).await.map_err(|error| anyhow::anyhow!("{error}. {}", error.next()))?;
-        println!("Ready: {}", folder.display());
+        say!("Ready: {}", folder.display());
         return Ok(ExitCode::SUCCESS);
     }
     if options.http.is_none() && std::io::stdin().is_terminal() {
@@ -71,7 +71,7 @@ async fn serve_http(settings: Settings, port: u16) -> anyhow::Result<()> {
             }
         }
     });
-    println!("Tabwire MCP on http://127.0.0.1:{port}/mcp. The token is in {}.", settings.home.join("auth-token").display());
+    say!("Tabwire MCP on http://127.0.0.1:{port}/mcp. The token is in {}.", settings.home.join("auth-token").display());
     server::accept(listener, tabwire_mcp::http_routes(settings).layer(gate), HTTP_CONNECTION_WITHIN).await;
     Ok(())
 }

@@ -1,6 +1,5 @@
 //! `tabwire serve`: the relay from its files to its last words.
 
-use std::io::Write as _;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,12 +38,7 @@ pub async fn run(options: &ServeOptions) -> anyhow::Result<ExitCode> {
         (None, None) => format!("not written to a file: this home's files stay with {}", relay.home.holder()),
     };
     let (port, mode) = (relay.port(), relay.app.config.client_mode.name());
-    // Nobody may be reading; the relay runs all the same.
-    let _ = writeln!(
-        std::io::stdout(),
-        "Tabwire relay on 127.0.0.1:{port}, {mode}.\nCDP URL: {url}.\nExtension: waiting for {}. Ctrl-C stops.",
-        bundle::EXTENSION_ID
-    );
+    say!("Tabwire relay on 127.0.0.1:{port}, {mode}.\nCDP URL: {url}.\nExtension: waiting for {}. Ctrl-C stops.", bundle::EXTENSION_ID);
     let outcome = tokio::select! {
         () = stop.recv() => Ok(ExitCode::SUCCESS),
         error = relay.failed() => Err(error),

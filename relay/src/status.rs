@@ -24,22 +24,22 @@ pub async fn run(options: &StatusOptions) -> anyhow::Result<ExitCode> {
         }
     };
     if options.json {
-        println!("{}", serde_json::json!({ "running": true, "port": state.port, "pid": state.pid, "relay": relay, "clientSlot": slot }));
+        say!("{}", serde_json::json!({ "running": true, "port": state.port, "pid": state.pid, "relay": relay, "clientSlot": slot }));
         return Ok(ExitCode::SUCCESS);
     }
-    println!("relay      127.0.0.1:{} (process {}, {})", state.port, state.pid, slot.mode);
+    say!("relay      127.0.0.1:{} (process {}, {})", state.port, state.pid, slot.mode);
     let extension = if relay.extension { "connected" } else { "not connected: open the browser that has it, and look at its popup" };
-    println!("extension  {extension}");
-    println!("tabs       {}", relay.targets);
-    println!("clients    {}", relay.clients);
+    say!("extension  {extension}");
+    say!("tabs       {}", relay.targets);
+    say!("clients    {}", relay.clients);
     Ok(ExitCode::SUCCESS)
 }
 
 fn report_none(options: &StatusOptions, text: &str) -> ExitCode {
     if options.json {
-        println!("{}", serde_json::json!({ "running": false, "error": text }));
+        say!("{}", serde_json::json!({ "running": false, "error": text }));
     } else {
-        println!("{text}");
+        say!("{text}");
     }
     ExitCode::FAILURE
 }
@@ -67,7 +67,7 @@ pub async fn print_cdp_url() -> anyhow::Result<ExitCode> {
         bail!("the relay that wrote {} is gone; start one with `tabwire serve` or `tabwire up`", home.cdp_url_file().display());
     }
     match std::fs::read_to_string(home.cdp_url_file()) {
-        Ok(url) => println!("{}", url.trim()),
+        Ok(url) => say!("{}", url.trim()),
         Err(_) => bail!(
             "no relay is running here (there is no {}); start one with `tabwire serve` or `tabwire up`",
             home.cdp_url_file().display()

@@ -33,7 +33,7 @@ async fn run_browser(options: &UpOptions, browser: &Browser, relay: &Relay, stop
         None => relay.home.file("profile"),
     };
     let extension = bundle::write(&relay.home.file("extension"), relay.port())?;
-    println!("Starting {}{} …", browser.path.display(), if headless { ", without a window" } else { "" });
+    say!("Starting {}{} …", browser.path.display(), if headless { ", without a window" } else { "" });
     let launch = launch::Launch {
         browser,
         profile: &profile,
@@ -68,23 +68,23 @@ async fn run_browser(options: &UpOptions, browser: &Browser, relay: &Relay, stop
         }
     }
     tokio::select! {
-        () = stop.recv() => println!("Stopping."),
-        _ = running.child.wait() => println!("The browser was closed. Stopping."),
+        () = stop.recv() => say!("Stopping."),
+        _ = running.child.wait() => say!("The browser was closed. Stopping."),
     }
     running.stop().await;
     Ok(())
 }
 
 fn print_ready(relay: &Relay) {
-    println!("Ready: relay on 127.0.0.1:{}, {} tab(s).", relay.port(), relay.app.registry.pages.load(Ordering::Relaxed));
+    say!("Ready: relay on 127.0.0.1:{}, {} tab(s).", relay.port(), relay.app.registry.pages.load(Ordering::Relaxed));
     let Some(file) = &relay.cdp_url_file else { return };
-    println!("CDP URL: in {} (whoever reads it drives this browser).", file.display());
-    println!();
-    println!("Try it: `npm install playwright-core`, then save these lines as try.mjs and run `node try.mjs`:");
-    println!();
-    println!("import {{ chromium }} from 'playwright-core'; import {{ readFileSync }} from 'node:fs';");
-    println!("const browser = await chromium.connectOverCDP(readFileSync({:?}, 'utf8').trim());", file.display().to_string());
-    println!("console.log(await Promise.all(browser.contexts()[0].pages().map(page => page.title()))); await browser.close();");
-    println!();
-    println!("Ctrl-C stops both.");
+    say!("CDP URL: in {} (whoever reads it drives this browser).", file.display());
+    say!("");
+    say!("Try it: `npm install playwright-core`, then save these lines as try.mjs and run `node try.mjs`:");
+    say!("");
+    say!("import {{ chromium }} from 'playwright-core'; import {{ readFileSync }} from 'node:fs';");
+    say!("const browser = await chromium.connectOverCDP(readFileSync({:?}, 'utf8').trim());", file.display().to_string());
+    say!("console.log(await Promise.all(browser.contexts()[0].pages().map(page => page.title()))); await browser.close();");
+    say!("");
+    say!("Ctrl-C stops both.");
 }

@@ -131,3 +131,21 @@ fn a_wrong_command_line_is_explained() {
     let told = run(folder.path(), &["serve", "--extension-id", &EXTENSION_ID[1..]], &[]);
     assert!(told.stderr.contains("32 letters"), "{told:?}");
 }
+
+#[tokio::test]
+async fn a_reader_that_has_read_enough_ends_no_command_with_a_fault() {
+    let relay = Relay::start(&[]).await;
+    let folder = TempDir::new().unwrap();
+    let to = folder.path().join("extension").display().to_string();
+    let commands: [&[&str]; 4] = [&["status"], &["status", "--json"], &["cdp-url"], &["install-extension", "--to", &to]];
+    for command in commands {
+        let mut child = std::process::Command::new(tabwire_tests::program())
+            .args(command)
+            .env("TABWIRE_HOME", relay.home())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(child.stdout.take());
+        assert_eq!(child.wait().unwrap().code(), Some(0), "{command:?}");
+    }
+}

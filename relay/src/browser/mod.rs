@@ -10,15 +10,15 @@ use crate::cli::BrowsersOptions;
 pub fn run(options: &BrowsersOptions) -> anyhow::Result<ExitCode> {
     let found = detect::installed();
     if options.json {
-        println!("{}", serde_json::to_string(&found)?);
+        say!("{}", serde_json::to_string(&found)?);
         return Ok(ExitCode::SUCCESS);
     }
     if found.is_empty() {
-        println!("{}", detect::how_to_install());
+        say!("{}", detect::how_to_install());
         return Ok(ExitCode::FAILURE);
     }
     for browser in found {
-        println!("{:<10} {}", browser.name, browser.path.display());
+        say!("{:<10} {}", browser.name, browser.path.display());
     }
     Ok(ExitCode::SUCCESS)
 }
