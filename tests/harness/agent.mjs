@@ -18,13 +18,19 @@ const PREPARED = path.join(path.dirname(fileURLToPath(import.meta.url)), '../nod
 
 let prepared;
 
-/** Gives a home the runner, as its first use would. */
-export async function prepareRunner(home) {
+/** The folder of the runner with its packages, as the binary under test unpacks it. */
+export function runnerFolder() {
   prepared ??= (async () => {
     await mkdir(PREPARED, { recursive: true, mode: 0o700 });
-    await promisify(execFile)(TABWIRE, ['mcp', '--install'], { env: { ...process.env, TABWIRE_HOME: PREPARED } });
+    const { stdout } = await promisify(execFile)(TABWIRE, ['mcp', '--install'], { env: { ...process.env, TABWIRE_HOME: PREPARED } });
+    return /Ready: (.*)/.exec(stdout)[1];
   })();
-  await prepared;
+  return prepared;
+}
+
+/** Gives a home the runner, as its first use would. */
+export async function prepareRunner(home) {
+  await runnerFolder();
   await symlink(path.join(PREPARED, 'runner'), path.join(home.path, 'runner')).catch((error) => {
     if (error.code !== 'EEXIST') {
       throw error;
