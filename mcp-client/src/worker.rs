@@ -144,23 +144,28 @@ impl Worker {
             return Err(self.ended().await);
         }
         loop {
-            let Ok(Some(line)) = self.lines.next_line().await else { return Err(self.ended().await) };
-            if let Some(reply) = self.hear(&line) {
+            let line = match self.lines.next_line().await {
+                Ok(Some(line)) => line,
+                // It is there, so waiting for its end would be waiting for ever.
+                Err(error) if error.kind() == std::io::ErrorKind::InvalidData => return Err(unreadable(error)),
+                _ => return Err(self.ended().await),
+            };
+            if let Some(reply) = self.hear(&line)? {
                 return Ok(reply);
             }
         }
     }
 
-    fn hear(&mut self, line: &str) -> Option<Reply> {
-        match serde_json::from_str(line) {
-            Ok(FromWorker::Event(Event::Output { text })) => self.said.push_str(&text),
-            Ok(FromWorker::Event(Event::Page { target })) => self.page = Some(target),
-            Ok(FromWorker::Event(Event::Opened { target })) => self.opened.push(target),
-            Ok(FromWorker::Reply(reply)) if reply.id == self.last_id => return Some(reply),
-            Ok(FromWorker::Reply(_)) => {}
-            Err(error) => tracing::warn!(%error, "the worker said what is not understood"),
+    /// What cannot be understood may have been the answer, so nothing more is waited for.
+    fn hear(&mut self, line: &str) -> Result<Option<Reply>, Error> {
+        match serde_json::from_str(line).map_err(unreadable)? {
+            FromWorker::Event(Event::Output { text }) => self.said.push_str(&text),
+            FromWorker::Event(Event::Page { target }) => self.page = Some(target),
+            FromWorker::Event(Event::Opened { target }) => self.opened.push(target),
+            FromWorker::Reply(reply) if reply.id == self.last_id => return Ok(Some(reply)),
+            FromWorker::Reply(_) => {}
         }
-        None
+        Ok(None)
     }
 
     async fn ended(&mut self) -> Error {
@@ -183,6 +188,10 @@ impl Worker {
         self.watching.abort_all();
         let _ = self.child.kill().await;
     }
+}
+
+fn unreadable(error: impl std::fmt::Display) -> Error {
+    Error::WorkerEnded(format!("it said what cannot be read, and was ended: {error}"))
 }
 
 fn keep_end(words: &mut String, more: &str) {
