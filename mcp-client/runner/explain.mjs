@@ -3,43 +3,64 @@
 import util from 'node:util';
 
 import { CodeError, FILE } from './compile.mjs';
+import { beginning } from './output.mjs';
+
+export const AFTER_CRASH = 'Go on in a new one: `const url = page.url(); page = await context.newPage(); await page.goto(url)`.';
+
+/** What to do next when something of the way to the browser has gone, whatever the error says of it. */
+const LOST = {
+  connection: 'The connection to the browser was lost, and what was under way may have happened. Call again: `page` and `state` are kept.',
+  browser: 'The browser has gone, and what was under way may have happened. Ask the person to open it, then call again.',
+};
 
 /** What to do next, by what the error says. The first that fits. */
 const NEXT = [
-  [/waiting for locator\('aria-ref=|waiting for getByRef|Ref .* not found/, 'Refs are of the latest snapshot only: take a new `snapshot()`, and use its refs.'],
-  [/No browser is connected|extension is not there/, 'The browser or its extension has gone. Ask the person to open it, then call again.'],
-  [/outcome unknown/i, 'The browser went away while this ran, so it may or may not have happened: look with `snapshot()` before you do it again.'],
+  [/refs of the last snapshot|waiting for locator\('aria-ref=|waiting for getByRef|Ref .* not found|Invalid frame in aria-ref/, 'Refs are of the latest snapshot only: take a new `snapshot()`, and use its refs.'],
+  [/did not answer for/, 'The page is busy or hung: use another tab, or ask the person to look at it.'],
+  [/outcome (is )?unknown/i, 'It may or may not have happened: look with `snapshot()` before you do it again.'],
   [/Another debugger/, 'DevTools or another tool is open on that tab: ask the person to close it, or use another tab.'],
-  [/Target (page|crashed)|has been closed|Target closed|Session closed/, 'That tab is gone. `pages()` lists the open ones: `page = pages()[i]`, or `page = await context.newPage()`.'],
+  [/Target crashed|Page crashed|page has crashed/, `The page has crashed. ${AFTER_CRASH}`],
+  [/has been closed|Target closed|Session closed/, 'That tab is gone, or the object is of an earlier connection: `page = pages()[i]` takes an open one, `page = await context.newPage()` a new one; find elements anew.'],
   [/Execution context was destroyed/, 'The page went elsewhere while this ran: look with `snapshot()`, then go on.'],
   [/strict mode violation/, 'Several elements match: narrow the locator, or take `.first()`.'],
   [/ERR_ABORTED at data:/, 'Chrome lets no extension open a `data:` address: use `page.setContent()`.'],
   [/net::ERR_/, 'The address could not be loaded: check it.'],
   [/page\.goto: Timeout|page\.waitForLoadState: Timeout|page\.reload: Timeout/, "The page does not finish loading. It may be usable: look with `snapshot()`; or wait for less: `{ waitUntil: 'commit' }`."],
+  [/page\.(ariaSnapshot|screenshot)\w*: Timeout/, 'The page does not answer: it is busy, or shows a dialog. Use another tab, or ask the person to look at it.'],
   [/intercepts pointer events/, 'Something covers the element: `screenshot()` shows it. Close it first.'],
-  [/Timeout \d+ms exceeded/, 'It was not there in time: `snapshot()` shows what is.'],
-  [/is not defined$/m, 'In scope: page, context, browser, state, pages(), snapshot(), screenshot(), console. Variables of earlier calls are gone; `state` is kept.'],
+  [/Timeout [\d.]+ms exceeded/, 'It was not there in time: `snapshot()` shows what is.'],
+  [/ is not defined$/m, 'In scope: page, context, browser, state, pages(), snapshot(), screenshot(), console. Variables of earlier calls are gone; `state` is kept.'],
+  [/wasn't found/, "Chrome gives extensions no such command: use Playwright's own methods."],
+  [/^/, 'Correct the code and call again. What it did before this is done.'],
 ];
 
 /**
  * @param {any} error whatever was thrown
  * @param {string} code
- * @returns {{ kind: string, message: string, next?: string }}
+ * @param {{ lost?: 'connection' | 'browser', hasCrashed: boolean }} now how the browser and the page in use are
+ * @returns {{ kind: string, message: string, next: string }}
  */
-export function explain(error, code) {
+export function explain(error, code, { lost, hasCrashed }) {
   if (error instanceof CodeError) {
-    return { kind: 'syntax', message: `SyntaxError: ${error.message}`, next: 'Nothing was run.' };
+    return { kind: 'syntax', message: `SyntaxError: ${error.message}`, next: 'Nothing was run: correct it and call again.' };
   }
+  const said = NEXT.find(([pattern]) => pattern.test(wordsOf(error)))[1];
+  const next = LOST[lost] ?? (hasCrashed ? `The page has crashed. ${AFTER_CRASH}` : said);
+  return { kind: /Timeout/.test(error?.name ?? '') ? 'playwright-timeout' : 'code', message: describe(error, code), next };
+}
+
+/** What happened, and where in the code. */
+export const describe = (error, code) => wordsOf(error) + where(error, code);
+
+function wordsOf(error) {
   const isError = typeof error === 'object' && error !== null && 'message' in error;
   const text = util.stripVTControlCharacters(isError ? `${error.name ?? 'Error'}: ${error.message}` : `thrown: ${util.inspect(error)}`);
-  const message = text.replace(/^Error: (\w+(\.\w+)*: )/, '$1').trimEnd() + where(error, code);
-  const next = NEXT.find(([pattern]) => pattern.test(text))?.[1];
-  return { kind: /Timeout/.test(error?.name ?? '') ? 'playwright-timeout' : 'code', message, next };
+  return text.replace(/^Error: (\w+(\.\w+)*: )/, '$1').trimEnd();
 }
 
 /** The line of the code that the error came from. */
 function where(error, code) {
   const place = new RegExp(`${FILE.replace('.', '\\.')}:(\\d+)`).exec(error?.stack ?? '');
   const line = place ? code.split('\n')[Number(place[1]) - 1] : undefined;
-  return line ?  `\nat line ${place[1]}: ${line.trim().slice(0, 200)}` : '';
+  return line ? `\nat line ${place[1]}: ${beginning(line.trim(), 200)}` : '';
 }

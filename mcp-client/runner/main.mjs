@@ -14,15 +14,16 @@ import readline from 'node:readline';
 import { Worker } from 'node:worker_threads';
 
 import { BrowserLink } from './browser_link.mjs';
-import { explain } from './explain.mjs';
-import { Output, show } from './output.mjs';
+import { AFTER_CRASH, describe, explain } from './explain.mjs';
+import { Output, beginning, show } from './output.mjs';
 import { Scope, describeTab } from './scope.mjs';
 
 /** The secret of the address that was connected to last; nothing that leaves here may hold it. */
 let secret;
 
 function send(message) {
-  const text = JSON.stringify(message);
+  // Half a character is no text to the server, which would understand nothing of it.
+  const text = JSON.stringify(message, (_, value) => (typeof value === 'string' ? value.toWellFormed() : value));
   let rest = Buffer.from(`${secret ? text.replaceAll(secret, '…') : text}\n`);
   // Written at once, whatever the code does next: a loop that never ends must not keep its last words.
   while (rest.length > 0) {
@@ -48,7 +49,7 @@ const link = new BrowserLink(send);
 const scope = new Scope(link, output);
 
 /** What the code left behind and nobody waits for; it is told of and ends nothing. */
-const leftBehind = (what) => (error) => output.line(`[${what}, left behind by the code: ${explain(error, '').message.slice(0, 500)}]`);
+const leftBehind = (what) => (error) => output.line(`[${what}, left behind by the code: ${beginning(describe(error, ''), 500)}]`);
 process.on('unhandledRejection', leftBehind('a promise was rejected'));
 process.on('uncaughtException', leftBehind('an error was thrown'));
 
@@ -58,7 +59,7 @@ const requests = {
     const old = { browser: link.browser, context: link.context };
     try {
       if ((await link.connect({ url, target })) && old.browser) {
-        scope.renew(old);
+        await scope.renew(old);
       }
       return { ok: {} };
     } catch (error) {
@@ -67,12 +68,16 @@ const requests = {
   },
 
   async execute({ code, timeoutMs, outputLimit, imageLimit }) {
-    output.begin(outputLimit);
+    output.begin(outputLimit, imageLimit);
     try {
       await scope.run(code, { timeoutMs, imageLimit });
+      if (link.hasCrashed) {
+        output.line(`[The page has crashed. ${AFTER_CRASH}]`);
+      }
       return { ok: output.end() };
     } catch (error) {
-      return { ok: output.end(), error: explain(error, code) };
+      const failure = explain(error, code, { lost: await link.lost(), hasCrashed: link.hasCrashed });
+      return { ok: output.end(), error: { ...failure, message: output.cut(failure.message) } };
     }
   },
 
@@ -122,7 +127,7 @@ new Worker(new URL('./orphan.mjs', import.meta.url), { workerData: { parent: pro
 
 for await (const line of readline.createInterface({ input: process.stdin })) {
   const request = JSON.parse(line);
-  const reply = await requests[request.do](request).catch((error) => ({ error: { kind: 'runner', message: show(error) } }));
+  const reply = await requests[request.do](request).catch((error) => ({ error: { kind: 'runner', message: beginning(show(error), 2_000) } }));
   send({ id: request.id, ...reply });
 }
 process.exit();

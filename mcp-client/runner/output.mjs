@@ -1,12 +1,17 @@
 /** What a call says: the console's lines as they come and its value at the end, cut at the limit; the rest can be asked for. */
 
+import { Console } from 'node:console';
+import { Writable } from 'node:stream';
 import util from 'node:util';
 
 import { chromium } from 'playwright-core';
 
 /** A call that says more than this has its end forgotten. */
 const KEPT = 16 << 20;
-const INSPECT = { depth: 5, breakLength: 120, compact: 3, maxArrayLength: 1_000, maxStringLength: Infinity };
+/** All pictures of an answer in base64: MCP's own client closes the connection at 10 MiB. */
+const PICTURES = 6_000_000;
+// Node's `dir` passes over what objects say of themselves unless it is told not to.
+const INSPECT = { customInspect: true, depth: 5, breakLength: 120, compact: 3, maxArrayLength: 1_000, maxStringLength: Infinity };
 
 // Playwright's objects are large inside and say little: their name and address do. They all have one base.
 Object.getPrototypeOf(Object.getPrototypeOf(chromium))[util.inspect.custom] = function describe() {
@@ -21,56 +26,108 @@ export class Output {
   #whole = '';
   #forgotten = false;
   #say;
-  images = [];
+  #images = [];
+  /** How much room is left for pictures of this call. */
+  #room = 0;
+  #leftOut = 0;
 
   /** @param {(text: string) => void} say is told of lines as they come, up to the limit, for a call that never ends. */
   constructor(say) {
     this.#say = say;
   }
 
-  begin(limit) {
+  begin(limit, imageLimit) {
     this.#limit = limit;
+    // Whoever takes larger pictures than that, as a shell does, takes more of them too.
+    this.#room = Math.max(PICTURES, imageLimit);
   }
 
   line(text) {
     const before = this.#text.length;
-    if (before + text.length > KEPT) {
-      this.#forgotten = true;
+    if (this.#forgotten) {
       return;
     }
-    this.#text += `${text}\n`;
+    const kept = beginning(text, KEPT - before);
+    this.#forgotten = kept.length < text.length;
+    this.#text += `${kept}\n`;
     if (before < this.#limit) {
-      this.#say(this.#text.slice(before, this.#limit));
+      this.#say(beginning(`${kept}\n`, this.#limit - before));
     }
   }
 
-  /** What was said since the last time, within the limit. */
+  picture({ image, note }) {
+    if (image.data.length > this.#room) {
+      this.#leftOut += 1;
+      return;
+    }
+    this.#room -= image.data.length;
+    this.#images.push(image);
+    if (note) {
+      this.line(note);
+    }
+  }
+
+  /** What was said since the last time, within the limits. */
   end() {
-    const [text, limit, images] = [this.#text.trimEnd(), this.#limit, this.images];
-    const notes = this.#forgotten ? [`[what came after the first ${text.length} characters was not kept]`] : [];
+    const [whole, images] = [this.#text.trimEnd(), this.#images];
+    const text = beginning(whole, this.#limit);
+    const notes = [];
+    if (text !== whole) {
+      this.#whole = whole;
+      notes.push(`[cut: ${text.length} of ${whole.length} characters. The rest: output(${text.length}). Better: ask for less.]`);
+    }
+    if (this.#forgotten) {
+      notes.push(`[what came after the first ${whole.length} characters was not kept]`);
+    }
+    if (this.#leftOut > 0) {
+      notes.push(`[${this.#leftOut} more pictures do not fit into one answer. Take them in another call, or smaller: screenshot(locator).]`);
+    }
     this.#text = '';
     this.#forgotten = false;
-    this.images = [];
-    if (text.length > limit) {
-      this.#whole = text;
-      notes.unshift(`[cut: ${limit} of ${text.length} characters. The rest: output(${limit}). Better: ask for less.]`);
-    }
-    return { text: [text.slice(0, limit), ...notes].join('\n'), images };
+    this.#images = [];
+    this.#leftOut = 0;
+    return { text: [text, ...notes].join('\n'), images };
+  }
+
+  /** The words of an error, within the limit. */
+  cut(words) {
+    const kept = beginning(words, this.#limit);
+    return kept === words ? words : `${kept}\n[cut: ${kept.length} of ${words.length} characters]`;
   }
 
   /** In scope of the code, as `output`. */
   rest = (from = 0, to = undefined) => this.#whole.slice(from, to);
 
-  /** In scope of the code, as `console`. */
+  /** In scope of the code, as `console`: Node's own, with marks where a terminal would have another stream. */
   console() {
-    const write = (mark) => (...values) => this.line(mark + util.formatWithOptions(INSPECT, ...values));
-    const quiet = () => {};
-    return {
-      log: write(''), info: write(''), debug: write(''), dir: write(''), table: write(''),
-      warn: write('[warn] '), error: write('[error] '), trace: write('[trace] '),
-      group: write(''), groupEnd: quiet, time: quiet, timeEnd: quiet, assert: quiet, clear: quiet, count: quiet,
-    };
+    let mark = '';
+    const lines = new Writable({
+      decodeStrings: false,
+      write: (text, _, done) => {
+        this.line(mark + text.replace(/\n$/, ''));
+        done();
+      },
+    });
+    const written = new Console({ stdout: lines, inspectOptions: INSPECT });
+    for (const method of ['warn', 'error']) {
+      const write = written[method];
+      written[method] = (...values) => {
+        mark = `[${method}] `;
+        try {
+          write(...values);
+        } finally {
+          mark = '';
+        }
+      };
+    }
+    return written;
   }
+}
+
+/** The first characters of a text; none is cut in two. */
+export function beginning(text, length) {
+  const end = Math.max(0, length);
+  return text.slice(0, text.codePointAt(end - 1) > 0xffff ? end - 1 : end);
 }
 
 /** Text of any value: strings as they are, data as JSON, the rest as Node shows it. */

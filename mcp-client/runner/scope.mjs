@@ -1,22 +1,30 @@
 /** What an agent's code sees, and running it. The names in here are the contract of the `execute` tool. */
 
-import vm from 'node:vm';
-
 import { compile } from './compile.mjs';
-import { isPlain, show } from './output.mjs';
+import { beginning, show } from './output.mjs';
+import { createRealm } from './realm.mjs';
+import { renew } from './renewal.mjs';
 import { fit, isImage, screenshot } from './screenshot.mjs';
 import { Snapshots, subject } from './snapshot.mjs';
+
+/** What a new connection does not bring back: listeners, routes, emulation. */
+const LOST_WITH_CONNECTION = /\.(on|once|route|routeFromHAR|routeWebSocket|expose\w+|addInitScript|addLocatorHandler|emulateMedia|set(ViewportSize|Offline|Geolocation|ExtraHTTPHeaders)|newCDPSession)\(/;
 
 export class Scope {
   #link;
   #output;
+  #snapshots;
   #globals;
+  /** The names that are there from the beginning; what the code adds is its own. */
+  #given;
   #imageLimit = 0;
+  /** Whether code has set what ends with the connection. */
+  #hasSet = false;
 
   constructor(link, output) {
     this.#link = link;
     this.#output = output;
-    const snapshots = new Snapshots(link);
+    this.#snapshots = new Snapshots(link);
     const names = {
       state: {},
       console: output.console(),
@@ -24,20 +32,16 @@ export class Scope {
       pages: () => link.context.pages(),
       snapshot: async (target, options) => {
         await this.#ensurePageFor(target);
-        return snapshots.take(target, options);
+        return this.#snapshots.take(target, options);
       },
       screenshot: async (target, options) => {
         await this.#ensurePageFor(target);
-        const { image, note } = await screenshot(subject(link, target, options), this.#imageLimit);
-        output.images.push(image);
-        if (note) {
-          output.line(note);
+        const { page, locator, rest } = subject(link, target, options);
+        output.picture(await screenshot({ page, locator, rest }, this.#imageLimit));
+        if (rest.labels) {
+          await this.#snapshots.keepRefs(page);
         }
       },
-      // What Node and browsers have in common. Nothing of Node's own: an agent that wants the machine has its shell.
-      ...pick(globalThis, ['setTimeout', 'setInterval', 'setImmediate', 'clearTimeout', 'clearInterval', 'clearImmediate', 'queueMicrotask',
-        'URL', 'URLSearchParams', 'TextEncoder', 'TextDecoder', 'AbortController', 'AbortSignal', 'Buffer', 'Blob', 'FormData', 'Headers',
-        'fetch', 'structuredClone', 'atob', 'btoa', 'crypto', 'performance']),
     };
     Object.defineProperties(names, {
       page: {
@@ -59,43 +63,65 @@ export class Scope {
       context: { enumerable: true, get: () => link.context },
       browser: { enumerable: true, get: () => link.browser },
     });
-    this.#globals = vm.createContext(names);
+    this.#globals = createRealm(names);
+    this.#given = new Set(Object.keys(this.#globals));
   }
 
   /** Runs code; its value goes to the output. */
   async run(code, { timeoutMs, imageLimit }) {
     const { script, needsPage } = compile(code);
     this.#imageLimit = imageLimit;
+    this.#hasSet ||= LOST_WITH_CONNECTION.test(code);
     // What waits in the page gives up before the whole call is ended, which would cost the agent its state.
     this.#link.context.setDefaultTimeout(Math.max(500, timeoutMs * 0.8));
-    if (needsPage) {
-      await this.#ensurePage();
+    await this.#reviveRefsFor(code, timeoutMs);
+    const opened = needsPage ? await this.#ensurePage() : undefined;
+    try {
+      await this.#show(await script.runInContext(this.#globals));
+    } finally {
+      await this.#closeUnused(opened);
     }
-    await this.#show(await script.runInContext(this.#globals));
   }
 
-  /** A page or a locator that is given needs no page in use. */
+  /** Refs that do not hold any more are told of at once: waiting for them would take all of the call's time. */
+  async #reviveRefsFor(code, timeoutMs) {
+    if (!/aria-ref|state|diff/.test(code)) {
+      return;
+    }
+    const isRevived = await this.#snapshots.reviveRefs(timeoutMs / 5);
+    if (!isRevived && code.includes('aria-ref') && !/snapshot\(/i.test(code)) {
+      throw new Error('the refs of the last snapshot do not hold any more: the connection to the browser is a new one, and the page is not as it was. Nothing was run');
+    }
+  }
+
+  /** A page, frame or locator that is given needs no page in use. */
   async #ensurePageFor(target) {
-    if (!target?.screenshot) {
+    if (typeof target?.mainFrame !== 'function' && typeof target?.page !== 'function') {
       await this.#ensurePage();
     }
   }
 
+  /** The page that had to be opened, if one had. */
   async #ensurePage() {
+    const before = this.#link.page;
     const note = await this.#link.ensurePage();
     if (note) {
       this.#output.line(`[${note}]`);
+    }
+    return before ? undefined : this.#link.page;
+  }
+
+  /** By its text alone code may seem to need a page, and then take another: what was opened for it is not left behind. */
+  async #closeUnused(opened) {
+    if (opened && opened !== this.#link.page && opened.url() === 'about:blank') {
+      await opened.close().catch(() => {});
     }
   }
 
   async #show(value) {
     const { context } = this.#link;
     if (isImage(value)) {
-      const { image, note } = fit(value, this.#imageLimit);
-      this.#output.images.push(image);
-      if (note) {
-        this.#output.line(note);
-      }
+      this.#output.picture(fit(value, this.#imageLimit));
     } else if (Array.isArray(value) && value.length > 0 && value.every((item) => context.pages().includes(item))) {
       const tabs = await this.#link.tabs();
       this.#output.line(tabs.filter((_, index) => value.includes(context.pages()[index])).map(describeTab).join('\n'));
@@ -104,39 +130,19 @@ export class Scope {
     }
   }
 
-  /** After a new connection: pages, context and browser that the state holds are put in anew. */
-  renew(old) {
-    const renewed = (value) => {
-      if (value === old.browser) {
-        return this.#link.browser;
-      }
-      if (value === old.context) {
-        return this.#link.context;
-      }
-      const target = typeof value?.mainFrame === 'function' ? this.#link.targetOf(value) : undefined;
-      return target && this.#link.pageOf(target);
-    };
-    const seen = new Set();
-    const visit = (holder) => {
-      if (typeof holder !== 'object' || holder === null || seen.has(holder)) {
-        return;
-      }
-      seen.add(holder);
-      for (const key of Array.isArray(holder) || isPlain(holder) ? Object.keys(holder) : []) {
-        const fresh = renewed(holder[key]);
-        if (fresh) {
-          holder[key] = fresh;
-        } else {
-          visit(holder[key]);
-        }
-      }
-    };
-    visit(this.#globals.state);
+  /** After a new connection: what the code has kept of the old one is put in anew. */
+  async renew(old) {
+    const names = Object.keys(this.#globals).filter((name) => name === 'state' || !this.#given.has(name));
+    const kept = Object.fromEntries(names.map((name) => [name, this.#globals[name]]));
+    await renew(this.#link, old, kept);
+    Object.assign(this.#globals, kept);
+    if (this.#hasSet) {
+      this.#hasSet = false;
+      this.#output.line('[The connection to the browser is a new one: listeners, routes and emulation that the code had set are gone.]');
+    }
   }
 }
 
 export function describeTab({ index, title, url, inUse }) {
-  return `[${index}] ${title ? `${title.slice(0, 80)} | ` : ''}${url.slice(0, 200)}${inUse ? '  <- page' : ''}`;
+  return `[${index}] ${title ? `${beginning(title, 80)} | ` : ''}${beginning(url, 200)}${inUse ? '  <- page' : ''}`;
 }
-
-const pick = (from, names) => Object.fromEntries(names.filter((name) => name in from).map((name) => [name, from[name]]));

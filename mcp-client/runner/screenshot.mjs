@@ -25,7 +25,7 @@ export async function screenshot({ page, locator, rest: { labels = false, type =
   const origin = await originOf(page, locator, options);
   const tree = await page.ariaSnapshotJSON({ mode: 'ai', boxes: true });
   const picture = PNG.sync.read(taken);
-  drawLabels(picture, boxes([tree].flat(), origin));
+  drawLabels(picture, await boxes(page, [tree].flat(), origin));
   return fit(type === 'jpeg' ? Buffer.from(jpegjs.encode(picture, JPEG_QUALITY).data) : PNG.sync.write(picture), limit, note);
 }
 
@@ -54,17 +54,26 @@ async function originOf(page, locator, { fullPage, clip }) {
 const ACTED_ON = new Set(['button', 'link', 'textbox', 'checkbox', 'radio', 'combobox', 'option', 'menuitem', 'menuitemcheckbox',
   'menuitemradio', 'tab', 'switch', 'slider', 'searchbox', 'spinbutton', 'treeitem', 'listbox']);
 
-/** The boxes of what can be acted on; those in a frame are relative to it. */
-function boxes(nodes, origin) {
-  return nodes.flatMap((node) => {
-    if (typeof node !== 'object' || node === null) {
-      return [];
+/** The boxes of what can be acted on; those in a frame are relative to its inside. */
+async function boxes(page, nodes, origin) {
+  const found = [];
+  for (const { role, ref, box, cursor, children = [] } of nodes.filter((node) => typeof node === 'object' && node !== null)) {
+    if (ref && box && (ACTED_ON.has(role) || cursor === 'pointer')) {
+      found.push({ ref, x: box.x - origin.x, y: box.y - origin.y, width: box.width, height: box.height });
     }
-    const { role, ref, box, cursor, children = [] } = node;
-    const isWanted = ref && box && (ACTED_ON.has(role) || cursor === 'pointer');
-    const own = isWanted ? [{ ref, x: box.x - origin.x, y: box.y - origin.y, width: box.width, height: box.height }] : [];
-    const inner = role === 'iframe' && box ? { x: origin.x - box.x, y: origin.y - box.y } : origin;
-    return [...own, ...boxes([children].flat(), inner)];
+    const inside = [children].flat();
+    const isFrame = role === 'iframe' && ref && box && inside.length > 0;
+    const edge = isFrame ? await edgeOf(page.locator(`aria-ref=${ref}`)) : undefined;
+    found.push(...(await boxes(page, inside, edge ? { x: origin.x - box.x - edge.x, y: origin.y - box.y - edge.y } : origin)));
+  }
+  return found;
+}
+
+/** How far the inside of a frame is from its corner. */
+function edgeOf(frame) {
+  return frame.evaluate((element) => {
+    const { paddingLeft, paddingTop } = getComputedStyle(element);
+    return { x: element.clientLeft + parseFloat(paddingLeft), y: element.clientTop + parseFloat(paddingTop) };
   });
 }
 

@@ -18,16 +18,20 @@ macro_rules! files {
     ($($name:literal),* $(,)?) => { [$(($name, include_str!(concat!("../runner/", $name)))),*] };
 }
 
-const FILES: [(&str, &str); 12] = files![
+const FILES: [(&str, &str); 16] = files![
     "browser_link.mjs",
     "compile.mjs",
     "explain.mjs",
+    "internals.mjs",
     "labels.mjs",
     "main.mjs",
     "orphan.mjs",
     "output.mjs",
     "package-lock.json",
     "package.json",
+    "realm.mjs",
+    "refs.mjs",
+    "renewal.mjs",
     "scope.mjs",
     "screenshot.mjs",
     "snapshot.mjs",
