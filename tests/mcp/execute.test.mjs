@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
+import { createRequire } from 'node:module';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 
@@ -14,7 +15,14 @@ const FORM = `<title>Form</title><h1>Order</h1><label>Name <input></label>
   <ul>${Array.from({ length: 20 }, (_, i) => `<li>Thing ${i}`).join('')}</ul>`;
 const TALL = `<body style="margin:0">${Array.from({ length: 300 }, (_, i) => `<div style="height:40px;background:hsl(${i * 7} 90% 50%)">${i}</div>`).join('')}`;
 
-const shared = useChain({ pages: { '/': FORM, '/tall': TALL, '/other': '<title>Other</title>other', '/never': () => {} } });
+const box = (left, top, width, height) => `position:absolute;left:${left}px;top:${top}px;width:${width}px;height:${height}px;border:0;background:#fff`;
+const LABELLED = `<body style="margin:0"><button style="${box(100, 100, 80, 30)}"></button>
+  <iframe style="${box(200, 200, 200, 100)};border:10px solid #ccc;padding:7px" srcdoc='<body style="margin:0"><button style="${box(20, 30, 60, 20)}"></button>'></iframe>`;
+/** Noise does not compress: a picture of it is as large as it can be. */
+const NOISE = `<body style="margin:0"><canvas width=600 height=300></canvas><script>const c = document.querySelector('canvas').getContext('2d'); const i = c.createImageData(600, 300);
+  for (let k = 0; k < i.data.length; k++) i.data[k] = k % 4 === 3 ? 255 : Math.random() * 256; c.putImageData(i, 0, 0)</script>`;
+
+const shared = useChain({ pages: { '/labelled': LABELLED, '/noise': NOISE, '/': FORM, '/tall': TALL, '/other': '<title>Other</title>other', '/never': () => {} } });
 const agent = useAgent(shared);
 const { run, fails } = agent;
 
@@ -48,6 +56,34 @@ test('the value of the last expression comes back, or what is returned, in one s
 test('console output is captured, before the value', async () => {
   const { text } = await run('console.log("a", { b: 1 }); console.warn("careful"); console.error("bad"); "value"');
   assert.equal(text, 'a { b: 1 }\n[warn] careful\n[error] bad\nvalue');
+});
+
+test("the console is Node's own, with all of its methods", async () => {
+  for (const [code, text] of [
+    ['console.assert(1 === 2, "not so")', '[warn] Assertion failed: not so'],
+    ['console.count(); console.count()', 'default: 1\ndefault: 2'],
+    ['console.group("outer"); console.log("inner"); console.groupEnd(); console.log("outside")', 'outer\n  inner\noutside'],
+    ['console.dir({ a: { b: {} } }, { depth: 0 })', '{ a: [Object] }'],
+    ['const { log } = console; log("%s is %d", "it", 5)', 'it is 5'],
+  ]) {
+    assert.equal((await run(code)).text, text, code);
+  }
+  assert.match((await run('console.table([{ a: 1 }])')).text, /│ \(index\) │ a │/);
+  assert.match((await run('console.time("it"); console.timeEnd("it")')).text, /^it: [\d.]+ms$/);
+});
+
+test("the code and Playwright agree about what is an error and what is an array of bytes, and Node's names are there", async () => {
+  for (const [code, text] of [
+    ['await page.click("#nothing", { timeout: 50 }).catch((error) => [error instanceof Error, error instanceof TypeError, error.name])', '[true,false,"TimeoutError"]'],
+    ['let caught; try { null.x } catch (error) { caught = error } [caught instanceof Error, caught instanceof TypeError, caught instanceof RangeError]', '[true,true,false]'],
+    ['class Mine extends Error {} [new Mine() instanceof Mine, new Mine() instanceof Error, new Error() instanceof Mine]', '[true,true,false]'],
+    ['page.evaluate((bytes) => [bytes.constructor.name, bytes.length], new Uint8Array(2))', '["Uint8Array",2]'],
+    ['Buffer.from("a") instanceof Uint8Array', 'true'],
+    ['[new Response("x").status, new Request("http://127.0.0.1/").method, typeof new EventTarget().dispatchEvent]', '[200,"GET","function"]'],
+    ['[typeof process, typeof require, typeof global]', '["undefined","undefined","undefined"]'],
+  ]) {
+    assert.equal((await run(code)).text, text, code);
+  }
 });
 
 test('state is kept between calls, variables are not', async () => {
@@ -96,6 +132,20 @@ test('a snapshot gives refs that locators take; of one element; and only what ch
   assert.match((await fails(`await page.locator('aria-ref=e999').click({ timeout: 200 })`)).text, /Next: Refs are of the latest snapshot only/);
 });
 
+test('a snapshot is also of a selector or a frame, takes its options second, and of each depth has its own difference', async () => {
+  await run(`await page.goto('${shared.site.url('/')}'); await page.locator('li').nth(2).waitFor(); await snapshot()`);
+  const unchanged = 'no change since the last snapshot';
+  assert.equal((await run('snapshot(undefined, { diff: true })')).text, unchanged);
+  assert.equal((await run('snapshot(null, { diff: true })')).text, unchanged);
+  assert.match((await run(`snapshot('h1')`)).text, /\n- heading "Order" \[level=1\] \[ref=\w+\]$/);
+  assert.match((await run('snapshot(page.frames()[1])')).text, /\n- button "Inner" \[ref=f\d+e\d+\]$/);
+  assert.notEqual((await run('snapshot({ depth: 1, diff: true })')).text, unchanged, 'there was none of this depth');
+  assert.equal((await run('snapshot({ diff: true })')).text, unchanged);
+  for (const wrong of ['5', "await page.$('h1')"]) {
+    assert.match((await fails(`await snapshot(${wrong})`)).text, /TypeError: snapshot and screenshot take a locator, selector, frame or page, and then options, not/);
+  }
+});
+
 /** Width and height of a PNG, from its head. */
 const sizeOf = ({ data }) => [Buffer.from(data, 'base64').readUInt32BE(16), Buffer.from(data, 'base64').readUInt32BE(20)];
 
@@ -110,6 +160,30 @@ test('a screenshot is a picture; of one element; with labels that leave the page
   assert.deepEqual(sizeOf(labelled.images[0]), sizeOf(plain.images[0]));
   assert.equal((await run('page.content()')).text, before);
   assert.equal((await run('page.screenshot()')).images.length, 1, 'a picture that is returned is one too');
+});
+
+test('a label is at its element, also in a frame with an edge', async () => {
+  const { images: [plain, labelled] } = await run(`await page.goto('${shared.site.url('/labelled')}'); await screenshot(); await screenshot({ labels: true })`);
+  const { PNG } = createRequire(import.meta.url)('playwright-core/lib/utilsBundle');
+  const colourAt = ({ data }) => {
+    const picture = PNG.sync.read(Buffer.from(data, 'base64'));
+    return (x, y) => [...picture.data.subarray((y * picture.width + x) * 4, (y * picture.width + x) * 4 + 3)].join();
+  };
+  // The corner that no label covers: below, to the left.
+  for (const [x, y] of [[100, 129], [200 + 10 + 7 + 20, 200 + 10 + 7 + 30 + 19]]) {
+    assert.equal(colourAt(plain)(x, y), '255,255,255');
+    assert.notEqual(colourAt(labelled)(x, y), '255,255,255', 'the outline');
+    assert.equal(colourAt(labelled)(x + 1, y - 1), '255,255,255', 'the inside');
+    assert.equal(colourAt(labelled)(x - 1, y + 1), '255,255,255', 'the outside');
+  }
+});
+
+test('pictures that do not all fit into one answer are left out, and it is said', async () => {
+  const { images, text } = await run(`await page.goto('${shared.site.url('/noise')}'); const picture = await page.screenshot(); for (let i = 0; i < 20; i++) await screenshot(); picture.length`);
+  const bytes = images.reduce((sum, { data }) => sum + data.length, 0);
+  assert.ok(bytes > 3_000_000 && bytes <= 6_000_000, `${images.length} pictures of ${bytes}`);
+  assert.match(text, new RegExp(`\\[${20 - images.length} more pictures do not fit into one answer\\. Take them in another call, or smaller`));
+  assert.equal((await run('await screenshot()')).images.length, 1, 'the next call has room again');
 });
 
 test('pictures that are too large are scaled, and it is said', async () => {
@@ -135,6 +209,26 @@ test('what is longer than the limit is cut, and the rest can be asked for', asyn
   assert.equal((await run('output(20000)')).text.length, 10_000);
 });
 
+test('no character is cut in two, and half of one is told as what it is', async () => {
+  const { text } = await run('"a" + "😀".repeat(15_000)', { timeout: 5 });
+  assert.equal(text.indexOf('\n'), 19_999);
+  assert.match(text, /😀\n\[cut: 19999 of 30001 characters\. The rest: output\(19999\)/);
+  assert.equal((await run('output(19999)')).text, '😀'.repeat(5_001));
+  assert.equal((await run('console.log("a\\ud83d"); "\\ude00b"', { timeout: 5 })).text, 'a\ufffd\n\ufffdb');
+  assert.match((await fails('throw new Error("\\ud83d")', { timeout: 5 })).text, /Error: \ufffd/);
+});
+
+test('one line of any length is kept in its beginning, and an error is cut like all the rest', async () => {
+  const { text } = await run('"x".repeat(20_000_000)');
+  assert.match(text, /^x{20000}\n\[cut: 20000 of 16777216 characters\./);
+  assert.match(text, /\[what came after the first 16777216 characters was not kept\]$/);
+  for (const thrown of ['new Error("x".repeat(5_000_000))', '"x".repeat(5_000_000)']) {
+    const failed = await fails(`throw ${thrown}`);
+    assert.ok(failed.text.length < 21_000 && failed.error.message.length < 21_000, `${failed.text.length} characters`);
+  }
+  assert.match((await fails('throw new Error("x".repeat(30_000))')).text, /x\n\[cut: 20000 of 30\d+ characters\]\nNext: /);
+});
+
 test('a syntax error is told with its line and a caret, and nothing was run', async () => {
   const { text, error } = await fails('state.ran = true;\nconst x = ;');
   assert.equal(error.kind, 'syntax');
@@ -150,7 +244,9 @@ test('errors say what happened, where in the code, and the next step', async () 
     ['await page.locator("*").click()', /strict mode violation/, /Next: Several elements match/],
     ['await page.goto("http://127.0.0.1:1/")', /ERR_/, /Next: The address could not be loaded/],
     ['await page.goto("data:text/html,x")', /Next: Chrome lets no extension open a `data:` address/],
-    ['throw { code: 7 }', /thrown: \{ code: 7 \}/],
+    ['throw { code: 7 }', /thrown: \{ code: 7 \}/, /Next: Correct the code and call again/],
+    ['await page.locator("h1").screenshot({ timeout: 0.5 })', /Timeout 0\.5ms exceeded/, /Next: It was not there in time/],
+    ['await (await context.newCDPSession(page)).send("Browser.crash")', /Next: Chrome gives extensions no such command/],
   ]) {
     const { text, error } = await fails(code);
     expected.forEach((pattern) => assert.match(text, pattern));

@@ -48,6 +48,30 @@ test('a dialog is dismissed; one that the code takes and never answers does not 
   await run(`page = await context.newPage(); await page.goto('${shared.site.url('/')}')`);
 });
 
+test('a page that hangs, or has shown a dialog, stays the page in use, and no tab is opened in its place', async () => {
+  await prepare();
+  const here = (await run('[page.url(), pages().length]')).text;
+  for (const stuck of ['page.on("dialog", () => {}); await page.evaluate(() => alert(1))', 'await page.evaluate(() => { for (;;); })']) {
+    for (let call = 0; call < 2; call += 1) {
+      assert.equal((await fails(stuck, { timeout: 0.7 })).error.kind, 'timeout');
+    }
+    assert.equal((await run('[page.url(), pages().length]')).text, here);
+    assert.match((await run('pages()')).text, / {2}<- page/);
+  }
+  assert.match((await fails('await snapshot()', { timeout: 1 })).text, /Timeout 800ms exceeded[\s\S]*Next: The page does not answer: it is busy, or shows a dialog/);
+  await run('await page.close()');
+});
+
+test('a worker that says what cannot be read is ended at once, and not at its timeout', async () => {
+  for (const bytes of ['[123, 10]', '[255, 10]']) {
+    await prepare();
+    const { text, error } = await fails(`fetch.constructor('return process')().stdout.write(new Uint8Array(${bytes})); await new Promise(() => {})`, { timeout: 50 });
+    assert.equal(error.kind, 'worker');
+    assert.match(text, /it said what cannot be read, and was ended[\s\S]*`page` is kept/);
+    await assertReplaced();
+  }
+});
+
 test('memory that grows without bound ends the code, in the heap and outside of it', async () => {
   for (const code of ['const all = []; for (;;) all.push(new Array(100000).fill(all.length));', 'const all = []; for (;;) { all.push(Buffer.alloc(2e7, 1)); await 0; }']) {
     await prepare();

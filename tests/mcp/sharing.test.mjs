@@ -7,7 +7,12 @@ import { startAgent } from '../harness/agent.mjs';
 import { useChain } from '../harness/chain.mjs';
 import { startChain, until } from '../harness/processes.mjs';
 
-const shared = useChain({ pages: { '/a': '<title>A</title>', '/b': '<title>B</title>' } });
+/** The upper button adds an item before the others; the lower ones say in the title who was pressed. */
+const LIST = `<title>List</title><button onclick="add()">Add</button><ul></ul><iframe name="inner" srcdoc="<button onclick='top.document.title = 1'>Inner</button>"></iframe>
+  <script>let count = 0; function add() { const n = count++; document.querySelector('ul').insertAdjacentHTML('afterbegin', '<li><button onclick="document.title = ' + n + '">Press</button>'); } add()</script>`;
+
+const shared = useChain({ pages: { '/a': '<title>A</title>', '/b': '<title>B</title>', '/list': LIST, '/x': 'of the site' } });
+const isLetGo = () => until('the slot is free', async () => (await shared.chain.relay.status()).clients === 0);
 
 /** Agents on a chain, stopped when the test is done. */
 async function withAgents(chain, argsOfEach, use) {
@@ -29,9 +34,86 @@ const textOf = async (call) => {
 test('an idle server lets go of the browser, and takes it back with page and state as they were', () =>
   withAgents(shared.chain, [['--idle', '0.3']], async (agent) => {
     await textOf(agent.execute(`await page.goto('${shared.site.url('/a')}'); state.n = 7; state.tabs = { main: page, other: await context.newPage() }`));
-    await until('the slot is free', async () => (await shared.chain.relay.status()).clients === 0);
+    await isLetGo();
     assert.equal(await textOf(agent.execute('[state.n, await page.title(), state.tabs.main === page, await state.tabs.other.evaluate(() => 1)]')), '[7,"A",true,1]');
     await textOf(agent.execute('await state.tabs.other.close(); await page.close()'));
+  }));
+
+test('what the state holds of the browser is good again after it was let go', () =>
+  withAgents(shared.chain, [['--idle', '0.3']], async (agent) => {
+    await textOf(agent.execute(`await page.goto('${shared.site.url('/list')}');
+      Object.assign(state, { locator: page.getByText('Add'), inFrame: page.frameLocator('iframe'), main: page.mainFrame(), frame: page.frame('inner') });
+      state.ofFrame = state.frame.locator('button'); state.map = new Map([['page', page], [page, 'key']]); state.set = new Set([page]); globalThis.kept = [page, context, browser];
+      state.frozen = Object.freeze([page])`));
+    await isLetGo();
+    for (const [code, text] of [
+      ['state.locator.innerText()', 'Add'],
+      ['state.inFrame.getByRole("button").innerText()', 'Inner'],
+      ['[await state.main.title(), state.frame.name(), await state.ofFrame.innerText()]', '["List","inner","Inner"]'],
+      ['[state.map.get("page") === page, state.map.get(page), state.map.size, state.set.has(page)]', '[true,"key",2,true]'],
+      ['[kept[0] === page, kept[1] === context, kept[2] === browser]', '[true,true,true]'],
+    ]) {
+      assert.equal(await textOf(agent.execute(code, { timeout: 5 })), text, code);
+    }
+    assert.match((await agent.execute('state.frozen[0].title()')).text, /Next: That tab is gone, or the object is of an earlier connection/);
+    await textOf(agent.execute('await page.close()'));
+  }));
+
+test('listeners, routes and emulation that went with the connection are told of once, and only if there were any', () =>
+  withAgents(shared.chain, [['--idle', '0.3']], async (agent) => {
+    await textOf(agent.execute(`await page.goto('${shared.site.url('/a')}'); await page.route('**/x', (route) => route.fulfill({ body: 'of the route' }))`));
+    const ask = () => textOf(agent.execute(`page.evaluate(() => fetch('/x').then((response) => response.text()))`));
+    assert.equal(await ask(), 'of the route');
+    await isLetGo();
+    assert.equal(await ask(), '[The connection to the browser is a new one: listeners, routes and emulation that the code had set are gone.]\nof the site');
+    await isLetGo();
+    assert.equal(await ask(), 'of the site');
+    await textOf(agent.execute('await page.close()'));
+  }));
+
+test('refs of a snapshot hold after the browser was let go, under whatever numbers Playwright would give them now', () =>
+  withAgents(shared.chain, [['--idle', '0.3']], async (agent) => {
+    const press = (ref) => textOf(agent.execute(`await page.locator('aria-ref=${ref}').click(); page.title()`, { timeout: 5 }));
+    const refs = (text, role) => [...text.matchAll(new RegExp(`${role} .*\\[ref=(\\w+)\\]`, 'g'))].map(([, ref]) => ref);
+    const first = await textOf(agent.execute(`await page.goto('${shared.site.url('/list')}'); snapshot()`));
+    await isLetGo();
+    assert.equal(await press(refs(first, 'button "Press"')[0]), '0');
+    assert.equal(await press(refs(first, 'button "Inner"')[0]), '1', 'in a frame');
+    const second = await textOf(agent.execute(`await page.getByText('Add').click(); await page.getByText('Add').click(); snapshot()`));
+    await isLetGo();
+    assert.deepEqual([await press(refs(second, 'button "Press"')[0]), await press(refs(second, 'button "Press"')[2])], ['2', '0']);
+    const third = await textOf(agent.execute(`await page.getByText('Add').click(); snapshot()`));
+    assert.equal(new Set(refs(third, '')).size, refs(third, '').length, 'no number is given twice');
+    await isLetGo();
+    assert.equal(await textOf(agent.execute('snapshot({ diff: true })')), 'no change since the last snapshot');
+    await textOf(agent.execute('await page.close()'));
+  }));
+
+test('refs into a page that has changed meanwhile press nothing else, and are told of at once', () =>
+  withAgents(shared.chain, [['--idle', '0.3']], async (agent) => {
+    const text = await textOf(agent.execute(`await page.goto('${shared.site.url('/list')}'); snapshot()`));
+    const [, ref] = /button "Press" .*\[ref=(\w+)\]/.exec(text);
+    await textOf(agent.execute(`state.press = page.locator('aria-ref=${ref}'); await page.getByText('Add').click()`));
+    await isLetGo();
+    const began = performance.now();
+    const { text: told } = await agent.execute(`await page.locator('aria-ref=${ref}').click()`, { timeout: 20 });
+    assert.match(told, /the refs of the last snapshot do not hold any more.*Nothing was run\nNext: Refs are of the latest snapshot only/);
+    assert.ok(performance.now() - began < 10_000);
+    assert.match((await agent.execute('await state.press.click({ timeout: 500 })')).text, /Timeout 500ms exceeded[\s\S]*Next: Refs are of the latest snapshot only/);
+    assert.equal(await textOf(agent.execute('page.title()')), 'List');
+    await textOf(agent.execute('await page.close()'));
+  }));
+
+test('code that may take another tab, and does, leaves none behind that was opened for it', () =>
+  withAgents(shared.chain, [[]], async (agent) => {
+    await textOf(agent.execute(`const other = await context.newPage(); await other.goto('${shared.site.url('/b')}')`));
+    const take = (path) => textOf(agent.execute(`const found = pages().find((page) => page.url().endsWith('${path}')); if (found) page = found; [await page.title(), pages().length]`));
+    const before = Number(await textOf(agent.execute('pages().length')));
+    assert.match(await take('/b'), /^\["B",\d+\]$/);
+    assert.equal(Number(await textOf(agent.execute('pages().length'))), before);
+    await textOf(agent.execute('await page.close()'));
+    assert.match(await take('/nowhere'), /\["",\d+\]$/, 'and without one it gets a new tab');
+    await textOf(agent.execute('await page.close()'));
   }));
 
 test('two servers take turns: the second waits in standby until the first is idle', () =>
