@@ -39,7 +39,7 @@ export class Output {
   begin(limit, imageLimit) {
     this.#limit = limit;
     // Whoever takes larger pictures than that, as a shell does, takes more of them too.
-    this.#room = Math.max(PICTURES, imageLimit);
+    this.#room = imageLimit === null ? Infinity : Math.max(PICTURES, imageLimit);
   }
 
   line(text) {
