@@ -5,7 +5,7 @@ import { test } from 'node:test';
 
 import { chromium as playwright } from 'playwright-core';
 
-import { openTabs, useChain } from '../harness/chain.mjs';
+import { inExtension, openTabs, useChain } from '../harness/chain.mjs';
 import { rendererOf, skip } from '../harness/renderers.mjs';
 
 const shared = useChain({
@@ -13,6 +13,7 @@ const shared = useChain({
   pages: {
     '/stopped': '<title>stopped</title>',
     '/other': '<title>other</title>',
+    '/never': () => {},
     '/slow': (_, response) => setTimeout(() => response.setHeader('content-type', 'text/html').end('<title>slow</title>'), 5_000),
   },
 });
@@ -113,6 +114,45 @@ test('a dormant page that is stopped fails its first command, and wakes when it 
     assert.equal(await page.evaluate(() => 1 + 1), 2);
   } finally {
     process.kill(pid, 'SIGCONT');
+    await browser.close();
+  }
+});
+
+test('a dormant page that is stopped can be left for another', { skip }, async () => {
+  const pid = await rendererOf(shared.chain, '/stopped');
+  process.kill(pid, 'SIGSTOP');
+  const browser = await playwright.connectOverCDP(shared.chain.cdpUrl);
+  try {
+    const page = pageOf(browser.contexts()[0], 'stopped');
+    // Of another site, so that another process shows it.
+    await page.goto(shared.site.url('/other?2'));
+    assert.equal(await page.title(), 'other');
+    await page.evaluate(() => (document.title = 'used'));
+    assert.equal(await page.title(), 'used');
+  } finally {
+    process.kill(pid, 'SIGCONT');
+    await browser.close();
+  }
+});
+
+test('a dormant page whose next document does not come can be left for another', async () => {
+  await openTabs(shared.chain, [shared.site.url('/other?left')]);
+  const asked = shared.site.asked('/never');
+  await inExtension(
+    shared.chain,
+    async ({ at, to }) => {
+      const [tab] = await chrome.tabs.query({ url: at });
+      await chrome.tabs.update(tab.id, { url: to });
+    },
+    { at: shared.site.url('/other?left'), to: shared.site.url('/never') },
+  );
+  await asked;
+  const browser = await playwright.connectOverCDP(shared.chain.cdpUrl);
+  try {
+    const page = pageOf(browser.contexts()[0], 'other?left');
+    await page.goto(shared.site.url('/other?3'));
+    assert.equal(await page.title(), 'other');
+  } finally {
     await browser.close();
   }
 });

@@ -129,6 +129,10 @@ impl Core {
                 self.on_breakpoint_set(session, entry.tab, entry.child.as_ref(), result.get());
                 self.send_reply(client, session, request, result.get());
             }
+            Continuation::Reply { client, session, request, note: Note::Leaves } => {
+                self.send_reply(client, session, request, result.get());
+                entry.tab.into_iter().for_each(|tab| self.wake_next_document(tab));
+            }
             Continuation::Reply { client, session, request, note } => {
                 self.on_command_answered(client, session, request, entry.tab, note, result.get());
             }
@@ -184,6 +188,7 @@ impl Core {
                         self.on_turn_lost(session, &request);
                     }
                     Note::Join(deferred) => drop(self.undefer(session, request, deferred)),
+                    Note::Leaves => entry.tab.into_iter().for_each(|tab| self.give_up_waking(tab, error)),
                     note => self.on_fetch_answered(entry.tab, entry.child.as_ref(), session, note, false),
                 }
             }

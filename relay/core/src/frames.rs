@@ -173,6 +173,11 @@ impl Frames {
         self.below.iter()
     }
 
+    /// The main frame, or what stands for it.
+    pub fn main(&self, instead: &serde_json::Value) -> String {
+        self.main.clone().unwrap_or_else(|| instead.to_string())
+    }
+
     /// The result of `Page.getFrameTree`; `main` stands for the main frame where nothing better is known.
     pub fn tree(&self, main: &serde_json::Value) -> String {
         // From the last to the first: whoever is below a frame comes after it.
@@ -181,7 +186,7 @@ impl Frames {
             let node = node(&frame.text, children.remove(frame.id.as_str()).unwrap_or_default());
             children.entry(frame.parent.as_deref().unwrap_or_default()).or_default().push(node);
         }
-        let main = self.main.clone().unwrap_or_else(|| main.to_string());
+        let main = self.main(main);
         let id = text_field(&main, "id").unwrap_or_default();
         let tree = node(&main, children.remove(id.as_str()).unwrap_or_default());
         format!(r#"{{"frameTree":{tree}}}"#)

@@ -53,6 +53,8 @@ pub enum Note {
     FrameTree,
     /// The result names a breakpoint.
     Breakpoint,
+    /// A page that did not answer is left for another document, which is to be woken.
+    Leaves,
     /// Sessions intercept together; if Chrome refuses, this one wants again what it wanted before.
     Interception {
         before: Option<Interception>,

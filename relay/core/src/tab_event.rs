@@ -6,7 +6,7 @@ use crate::error::CdpError;
 use crate::ids::{ClientId, SessionId, TabId, TargetId};
 use crate::pending::Continuation;
 use crate::sessions::Subject;
-use crate::targets::{Attachment, Tab};
+use crate::targets::{Attachment, Tab, WakeStage};
 use crate::wire::{Call, LoadStatus, TabList, TabNavigated, TabReplaced, TabReport};
 use crate::{Core, Extension};
 
@@ -122,6 +122,12 @@ impl Core {
         let changed = known.url != navigated.url;
         known.url = navigated.url;
         let (is_dormant, page, url) = (known.is_dormant(), known.page.clone(), known.url.clone());
+        if let Attachment::Waking(wake) = &mut known.attachment
+            && wake.stage == WakeStage::Attaching
+        {
+            // The debugger that comes does not tell of what was before.
+            wake.is_next_document |= !navigated.same_document;
+        }
         if changed {
             self.announce_changed(tab);
         }

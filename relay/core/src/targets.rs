@@ -74,6 +74,8 @@ pub struct Wake {
     /// Replies of the present stage that are still to come.
     pub outstanding: usize,
     pub frame_tree: Option<String>,
+    /// The page has gone on to another document, of which its clients were not told.
+    pub is_next_document: bool,
     /// Sessions that ended meanwhile; what Chrome heard of them is undone when the tab is live.
     pub ended: Vec<Session>,
 }

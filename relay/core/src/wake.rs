@@ -20,7 +20,7 @@ use crate::contexts::World;
 use crate::error::CdpError;
 use crate::frames::frames_of;
 use crate::ids::{TabId, TargetId};
-use crate::pending::{Continuation, Step};
+use crate::pending::{Continuation, Note, REVIVING, Step};
 use crate::sessions::Subject;
 use crate::switches::LIFECYCLE;
 use crate::targets::{Attachment, HeldEvent, Waiting, Wake, WakeStage};
@@ -90,6 +90,7 @@ impl Core {
         wake.outstanding = wake.outstanding.saturating_sub(1);
         let is_last = wake.outstanding == 0;
         match (step, result) {
+            (Step::FrameTree, Err(error @ CdpError::PageSilent(..))) => return self.leave_silent_page(tab, error),
             // Without its frames a page cannot be told of.
             (Step::FrameTree, Err(error)) => return self.give_up_waking(tab, error),
             // Child frames are announced when all sessions are heard.
@@ -123,6 +124,7 @@ impl Core {
             }
         }
         self.on_frame_tree(tab, &tree);
+        self.tell_of_next_document(tab);
         let Some(Attachment::Waking(wake)) = self.tabs.get_mut(tab).map(|tab| &mut tab.attachment) else { return };
         wake.outstanding = lack_worlds.len() * worlds.len();
         let is_done = wake.outstanding == 0;
@@ -137,6 +139,17 @@ impl Core {
         if is_done {
             self.pair_contexts(tab);
         }
+    }
+
+    /// Clients know of the document that was there before; its debugger told nothing of this one.
+    fn tell_of_next_document(&mut self, tab: TabId) {
+        let Some(known) = self.tabs.get_mut(tab) else { return };
+        if !matches!(&known.attachment, Attachment::Waking(wake) if wake.is_next_document) {
+            return;
+        }
+        known.lifecycle.clear();
+        let navigated = format!(r#"{{"frame":{},"type":"Navigation"}}"#, known.frames.main(&known.frame()));
+        self.deliver(&Subject::Page(tab), "Page.frameNavigated", &navigated);
     }
 
     /// The isolated worlds that clients were told of in the main frame; child frames get them too.
@@ -227,12 +240,39 @@ impl Core {
 
     /// A page whose renderer has gone answers nothing; what revives it goes through.
     pub(crate) fn wake_crashed(&mut self, tab: TabId) {
-        self.pending.take_where(|entry| entry.tab == Some(tab) && matches!(entry.continuation, Continuation::Waking { .. }));
+        self.forget_waking(tab);
         self.finish_waking(tab);
     }
 
-    fn give_up_waking(&mut self, tab: TabId, error: &CdpError) {
+    /// A page that says nothing, because it hangs or its next document does not come, can be left all the same: the browser
+    /// sees to that. What else waits for the page fails, and the next one is woken.
+    fn leave_silent_page(&mut self, tab: TabId, error: &CdpError) {
+        let Some(Attachment::Waking(wake)) = self.tabs.get_mut(tab).map(|tab| &mut tab.attachment) else { return };
+        let leaves = |waiting: &Waiting| REVIVING.contains(&waiting.request.method.as_ref());
+        let Some(place) = wake.waiting.iter().position(leaves) else { return self.give_up_waking(tab, error) };
+        let fail: Vec<_> = wake.waiting.drain(..place).collect();
+        let Some(Waiting { session, request, .. }) = wake.waiting.pop_front() else { return };
+        wake.stage = WakeStage::Attaching;
+        wake.held.clear();
+        self.forget_waking(tab);
+        self.fail_waiting(fail, error);
+        self.forward_noting(session, tab, None, &request, Note::Leaves);
+    }
+
+    /// The browser is on its way to another document. What waits in Chrome for the one before goes with the debugger.
+    pub(crate) fn wake_next_document(&mut self, tab: TabId) {
+        let Some(Attachment::Waking(wake)) = self.tabs.get_mut(tab).map(|tab| &mut tab.attachment) else { return };
+        wake.is_next_document = true;
+        self.call(&Call::DetachTab { tab }, Continuation::Nothing);
+        self.call(&Call::AttachTab { tab }, Continuation::Attached { tab });
+    }
+
+    fn forget_waking(&mut self, tab: TabId) {
         self.pending.take_where(|entry| entry.tab == Some(tab) && matches!(entry.continuation, Continuation::Waking { .. }));
+    }
+
+    pub(crate) fn give_up_waking(&mut self, tab: TabId, error: &CdpError) {
+        self.forget_waking(tab);
         self.on_wake_failed(tab, error);
         self.call(&Call::DetachTab { tab }, Continuation::Nothing);
     }
@@ -249,11 +289,15 @@ impl Core {
         known.contexts.unmake();
         self.forget_real_scripts(tab);
         tracing::warn!(%tab, %error, "could not wake");
+        self.fail_waiting(wake.waiting, error);
+    }
+
+    fn fail_waiting(&mut self, waiting: impl IntoIterator<Item = Waiting>, error: &CdpError) {
         let error = explain_attach_error(error);
-        for waiting in wake.waiting {
-            self.send_error(waiting.client, waiting.session, waiting.request.id, &error);
-            if let Some(context) = bootstrap::helper_in(&waiting.request) {
-                self.on_helper_failed(waiting.session, context);
+        for Waiting { client, session, request } in waiting {
+            self.send_error(client, session, request.id, &error);
+            if let Some(context) = bootstrap::helper_in(&request) {
+                self.on_helper_failed(session, context);
             }
         }
     }

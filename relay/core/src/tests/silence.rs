@@ -205,3 +205,53 @@ fn a_frame_of_another_process_waits_for_its_server_too() {
     pass(&mut script, 60);
     assert!(is_over(&mut script), "the server has answered, and the frame says nothing");
 }
+
+#[test]
+fn a_page_that_is_silent_as_it_wakes_can_be_left() {
+    let mut script = Script::with_tabs(1);
+    let (client, sessions) = script.attached_client();
+    script.ask(client, Some(&sessions[0]), "Page.enable", json!({}));
+    let evaluation = script.request(client, Some(&sessions[0]), "Runtime.evaluate", json!({}));
+    let attach = script.next_call("attachTab");
+    script.reply(&attach, json!({}));
+    script.calls();
+    let navigation = script.request(client, Some(&sessions[0]), "Page.navigate", json!({ "url": "https://site/2" }));
+    let calls = pass(&mut script, 11);
+    let heard = script.heard(client);
+    let failed = heard.iter().find(|m| m["id"] == evaluation).unwrap();
+    assert!(failed["error"]["message"].as_str().unwrap().contains("did not answer"), "{heard:?}");
+    let navigate = calls.iter().find(|call| call["params"]["method"] == "Page.navigate").unwrap();
+    assert!(calls.iter().all(|call| call["method"] != "detachTab"));
+    script.reply(navigate, json!({ "frameId": "T1", "loaderId": "next" }));
+    assert!(script.heard(client).iter().any(|m| m["id"] == navigation && m["result"]["loaderId"] == "next"));
+    let title = script.request(client, Some(&sessions[0]), "Runtime.evaluate", json!({ "expression": "document.title" }));
+    script.next_call("detachTab");
+    let next = json!({ "frame": { "id": "T1", "loaderId": "next", "url": "https://site/2" } });
+    script.finish_waking(&next);
+    let heard = script.heard(client);
+    let navigated = heard.iter().find(|m| m["method"] == "Page.frameNavigated").unwrap();
+    assert_eq!(navigated["params"]["frame"], next["frame"]);
+    let call = script.next_command("Runtime.evaluate");
+    script.reply(&call, json!({ "result": { "value": "two" } }));
+    assert_eq!(script.heard(client)[0]["id"], title);
+}
+
+#[test]
+fn a_silent_page_that_cannot_be_left_either_is_given_up() {
+    let mut script = Script::with_tabs(1);
+    let (client, sessions) = script.attached_client();
+    let navigation = script.request(client, Some(&sessions[0]), "Page.navigate", json!({ "url": "https://site/2" }));
+    let attach = script.next_call("attachTab");
+    script.reply(&attach, json!({}));
+    let later = script.request(client, Some(&sessions[0]), "Runtime.evaluate", json!({}));
+    let calls = pass(&mut script, 11);
+    let navigate = calls.iter().find(|call| call["params"]["method"] == "Page.navigate").unwrap();
+    script.reply_error(navigate, json!({ "code": -32000, "message": "Cannot navigate to invalid URL" }));
+    let heard = script.heard(client);
+    assert!(heard.iter().any(|m| m["id"] == navigation && m["error"]["message"] == "Cannot navigate to invalid URL"), "{heard:?}");
+    assert!(heard.iter().any(|m| m["id"] == later && m["error"].is_object()), "{heard:?}");
+    script.next_call("detachTab");
+    script.request(client, Some(&sessions[0]), "Runtime.evaluate", json!({}));
+    script.finish_waking(&main_frame(1));
+    script.next_command("Runtime.evaluate");
+}
