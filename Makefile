@@ -35,7 +35,9 @@ test-rust:
 test-node: chromium $(NPM_READY)
 	@echo "== extension, popup, and the whole chain with a real Chromium"
 	cargo build --package tabwire --quiet
-	cd tests && $(NODE_TEST) extension/*.test.mjs protocol/*.test.mjs popup/*.test.mjs chain/*.test.mjs parity/*.test.mjs mcp/*.test.mjs
+	cd tests && $(NODE_TEST) --test-concurrency=1 extension/*.test.mjs protocol/*.test.mjs popup/*.test.mjs chain/*.test.mjs parity/*.test.mjs
+	@echo "== the MCP server with a real agent's client"
+	cd tests && $(NODE_TEST) --test-concurrency=2 mcp/*.test.mjs
 
 ## Measures, and compares with a bare pipe and with Chromium's own port.
 bench: chromium $(NPM_READY) build

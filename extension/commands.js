@@ -4,7 +4,7 @@
 
 import { attach, detach, sendCommand } from './attachments.js';
 import { isRestricted } from './policy.js';
-import { activateTab, createTab, describeTab, listTabs } from './tabs.js';
+import { activateTab, createTab, describeTab, listTabs, loadDiscarded } from './tabs.js';
 
 /** @type {Record<string, (params: any) => unknown>} */
 const handlers = {
@@ -17,7 +17,7 @@ const handlers = {
     }
     if (discarded) {
       // There is no page in it to debug. The person's click on it would load it; so does a client's first use.
-      await chrome.tabs.reload(tabId);
+      await loadDiscarded(tabId);
     }
     await attach(tabId);
   },

@@ -36,6 +36,18 @@ const openers = new Map();
  */
 const expecting = new Set();
 
+/**
+ * Tabs that the relay does not know and whose first document is there. Chrome may say only afterwards that a page opened one.
+ * @type {Set<number>}
+ */
+const early = new Set();
+
+/** @type {Map<number, () => void>} Who waits for the document that comes next in a tab. */
+const waiting = new Map();
+
+/** How long a tab that was discarded may take to have a document again before the debugger is attached all the same. */
+const LOADED_WITHIN_MS = 5_000;
+
 /** How long an empty document is waited for: `javascript:` as an address brings none, and Chrome does not tell it apart. */
 const EMPTY_WITHIN_MS = 500;
 
@@ -172,8 +184,29 @@ function onAppeared(tabId) {
 
 /** What a tab was opened for is there, or will not come: a download, an answer without a page. @param {number} tabId */
 function onArrived(tabId) {
+  waiting.get(tabId)?.();
   if (expecting.delete(tabId)) {
     onAppeared(tabId);
+  } else if (!reported.has(tabId)) {
+    early.add(tabId);
+  }
+}
+
+/**
+ * Loads a tab whose page Chrome has thrown away. What is asked of it before its document is there would be lost with the empty
+ * one.
+ * @param {number} tabId
+ */
+export async function loadDiscarded(tabId) {
+  const arrived = new Promise((resolve) => {
+    waiting.set(tabId, () => resolve(undefined));
+    setTimeout(resolve, LOADED_WITHIN_MS);
+  });
+  try {
+    await chrome.tabs.reload(tabId);
+    await arrived;
+  } finally {
+    waiting.delete(tabId);
   }
 }
 
@@ -183,6 +216,7 @@ async function announce(tabId) {
     const described = await describeTab(tabId);
     if (!isRestricted(described.url) && !reported.has(tabId) && !expecting.has(tabId)) {
       reported.add(tabId);
+      early.delete(tabId);
       tell('tabCreated', described);
     }
   } catch {
@@ -223,6 +257,10 @@ export function watchTabs(onEvent) {
   // Comes right after a tab's creation, and before its target can be looked up.
   chrome.webNavigation.onCreatedNavigationTarget.addListener(({ tabId, sourceTabId, url }) => {
     openers.set(tabId, sourceTabId);
+    if (early.delete(tabId)) {
+      onAppeared(tabId);
+      return;
+    }
     expecting.add(tabId);
     if (url === 'about:blank') {
       setTimeout(onArrived, EMPTY_WITHIN_MS, tabId);
@@ -231,6 +269,7 @@ export function watchTabs(onEvent) {
   chrome.tabs.onRemoved.addListener((tabId) => {
     openers.delete(tabId);
     expecting.delete(tabId);
+    early.delete(tabId);
     closed.add(tabId);
     if (closed.size > CLOSED_KEPT) {
       closed.delete(/** @type {number} */ (closed.values().next().value));

@@ -60,6 +60,9 @@ pub struct ServeOptions {
     /// How long a page may be silent, in seconds, before a command to it fails.
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=3600))]
     pub command_timeout: u32,
+    /// How long the browser may take, in seconds, to attach its debugger to a tab, or to create or close one.
+    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=3600))]
+    pub attach_timeout: u32,
     /// The largest message taken from a client or the extension, in MiB.
     #[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub max_message_mib: u32,

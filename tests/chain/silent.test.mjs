@@ -9,7 +9,7 @@ import { inExtension, openTabs, useChain } from '../harness/chain.mjs';
 import { rendererOf, skip } from '../harness/renderers.mjs';
 
 const shared = useChain({
-  args: ['--client-mode', 'multi-client', '--command-timeout', '2'],
+  args: ['--client-mode', 'multi-client', '--command-timeout', '2', '--attach-timeout', '3'],
   pages: {
     '/stopped': '<title>stopped</title>',
     '/other': '<title>other</title>',
@@ -108,7 +108,7 @@ test('a dormant page that is stopped fails its first command, and wakes when it 
     const failed = session.send('Runtime.evaluate', { expression: '1' }).catch((error) => error.message);
     const failedToo = assert.rejects(page.evaluate(() => 1));
     assert.equal(await pageOf(browser.contexts()[0], 'other').title(), 'other');
-    assert.match(await failed, /the page did not answer for 10 seconds/);
+    assert.match(await failed, /the page did not answer for 3 seconds/);
     await failedToo;
     process.kill(pid, 'SIGCONT');
     assert.equal(await page.evaluate(() => 1 + 1), 2);

@@ -33,6 +33,20 @@ test('attaching to a restricted page is refused before Chrome is asked', async (
   assert.deepEqual(browser.callsOf('debugger.attach'), []);
 });
 
+test('a discarded tab is loaded, and attached to when its document is there', async () => {
+  const browser = new FakeBrowser({ ...page(1), discarded: true });
+  const life = startLife(browser);
+  const [{ runCommand }, { watchTabs }] = [await life('commands.js'), await life('tabs.js')];
+  watchTabs(() => {});
+  const attached = runCommand('attachTab', { tabId: 1 });
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.deepEqual(browser.callsOf('tabs.reload').length, 1);
+  assert.deepEqual(browser.callsOf('debugger.attach'), [], 'its empty document is not what the client means');
+  browser.chrome.webNavigation.onCommitted.fire({ tabId: 1, frameId: 0, url: page(1).url });
+  await attached;
+  assert.equal(browser.callsOf('debugger.attach').length, 1);
+});
+
 test('attaching to a tab that has gone is refused with the words of Chrome', async () => {
   const { runCommand } = await start();
   await assert.rejects(runCommand('attachTab', { tabId: 7 }), { message: 'No tab with id: 7.' });

@@ -141,6 +141,7 @@ export class FakeBrowser {
         query: api('tabs.query', () => [...this.tabs.keys()].map(known)),
         create: api('tabs.create', ({ url }) => this.openTab({ url })),
         update: api('tabs.update', known),
+        reload: api('tabs.reload', known),
         remove: api('tabs.remove', (id) => {
           known(id);
           this.closeTab(id);

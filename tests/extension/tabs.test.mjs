@@ -109,6 +109,15 @@ test('a tab that a page opens is announced whole, with its opener, when what it 
   assert.deepEqual(told, [['tabCreated', report(2, { openerTabId: 1, status: 'loading' })]]);
 });
 
+test('a tab whose document is there before Chrome says what opened it is announced with its opener', async () => {
+  const { browser, told } = await watch(page(1));
+  browser.openTab(page(2));
+  browser.chrome.webNavigation.onCommitted.fire({ tabId: 2, frameId: 0, url: page(2).url });
+  browser.chrome.webNavigation.onCreatedNavigationTarget.fire({ tabId: 2, sourceTabId: 1, url: page(2).url });
+  await turn();
+  assert.deepEqual(told, [['tabCreated', report(2, { openerTabId: 1 })]]);
+});
+
 test('a tab that a page opens for what is no page is announced too', async () => {
   const { browser, told } = await watch(page(1));
   browser.openTab(page(2, { url: '', title: '' }), 1);
