@@ -129,16 +129,15 @@ test('a tab that is discarded or moved to another window while a client is there
     assert.equal(await page.evaluate(() => document.title), 'Three');
   });
   await shared.withPlaywright(async ({ context }) => {
-    const replaced = context.waitForEvent('page');
+    // The tab that is put before it is a page that comes, too.
+    const replaced = context.waitForEvent('page', (known) => known.url() === url);
     await inExtension(shared.chain, async (pattern) => {
       const [tab] = await chrome.tabs.query({ url: pattern });
       // Chrome discards no tab that is in front.
       await chrome.tabs.create({ windowId: tab.windowId, url: 'about:blank', active: true });
       await chrome.tabs.discard(tab.id);
     }, url);
-    await replaced;
-    await until('it is a page again', () => context.pages().some((known) => known.url() === url));
-    const page = context.pages().find((known) => known.url() === url);
+    const page = await replaced;
     assert.equal(await page.evaluate(() => document.title), 'Three');
   });
 });
