@@ -153,11 +153,12 @@ impl Core {
 
     /// All that the session asked before is answered. Whoever had it on may have left meanwhile.
     pub(crate) fn on_turn_to_join(&mut self, client: ClientId, session: SessionId, request: Request<'_>) {
-        if self.sessions.get(session).is_none() {
+        let Some(view) = self.sessions.get(session) else {
             return self.send_error(client, session, request.id, &CdpError::SessionNotFound);
-        }
+        };
         let switch = if request.method == "Page.setLifecycleEventsEnabled" { LIFECYCLE } else { cdp::domain(&request.method) };
-        if self.sessions.enabled_elsewhere(session, switch) {
+        // One that has it on already only said it again: to route that would be to wait for its turn again.
+        if view.enabled.contains(switch) || self.sessions.enabled_elsewhere(session, switch) {
             self.tell_missed(session, switch);
             self.send_reply(client, session, request.id, "{}");
         } else {

@@ -319,3 +319,23 @@ fn what_a_client_set_is_undone_when_it_goes_while_the_tab_wakes() {
         sent.iter().filter(|c| c["method"] == "Network.setExtraHTTPHeaders").map(|c| c["params"]["headers"].clone()).collect();
     assert_eq!(headers.last(), Some(&json!({})), "{headers:?}");
 }
+
+#[test]
+fn what_is_switched_on_again_and_again_is_answered_each_time() {
+    let mut script = Script::with_tabs(1);
+    let (client, session) = script.asking_client("T1");
+    script.make_live(client, &session, 1);
+    script.request(client, Some(&session), "Runtime.enable", json!({}));
+    script.answer_all();
+    script.heard(client);
+    script.request(client, Some(&session), "Runtime.evaluate", json!({ "expression": "1" }));
+    let asked = [(); 2].map(|()| script.request(client, Some(&session), "Runtime.enable", json!({})));
+    for _ in 0..3 {
+        script.answer_all();
+    }
+    let heard = script.heard(client);
+    for id in asked {
+        assert_eq!(heard.iter().filter(|m| m["id"] == id && m["result"].is_object()).count(), 1, "{heard:?}");
+    }
+    assert!(script.calls().is_empty());
+}
