@@ -42,6 +42,13 @@ const expecting = new Set();
  */
 const early = new Set();
 
+/**
+ * Tabs that have loaded, by what Chrome said last. Its answers do not wait for its events: what a tab was when it was looked at
+ * may be learned after what it became, which nobody would ever tell again.
+ * @type {Set<number>}
+ */
+const loaded = new Set();
+
 /** @type {Map<number, () => void>} Who waits for the document that comes next in a tab. */
 const waiting = new Map();
 
@@ -79,7 +86,7 @@ function report(tab, ids) {
     url: urlOf(tab) || 'about:blank',
     title: tab.title ?? '',
     targetId: ids.get(tabId),
-    status: tab.status,
+    status: loaded.has(tabId) ? 'complete' : tab.status,
     openerTabId: openers.get(tabId),
     windowId: tab.windowId,
     attached: isAttached(tabId),
@@ -185,6 +192,7 @@ function onAppeared(tabId) {
 /** What a tab was opened for is there, or will not come: a download, an answer without a page. @param {number} tabId */
 function onArrived(tabId) {
   waiting.get(tabId)?.();
+  loaded.delete(tabId);
   if (expecting.delete(tabId)) {
     onAppeared(tabId);
   } else if (!reported.has(tabId)) {
@@ -236,6 +244,11 @@ export function watchTabs(onEvent) {
     }
   });
   chrome.tabs.onUpdated.addListener((tabId, change, tab) => {
+    if (change.status === 'complete') {
+      loaded.add(tabId);
+    } else if (change.status !== undefined) {
+      loaded.delete(tabId);
+    }
     if (!reported.has(tabId)) {
       // A tab comes into reach when it leaves a restricted page.
       if (change.url !== undefined) {
@@ -270,6 +283,7 @@ export function watchTabs(onEvent) {
     openers.delete(tabId);
     expecting.delete(tabId);
     early.delete(tabId);
+    loaded.delete(tabId);
     closed.add(tabId);
     if (closed.size > CLOSED_KEPT) {
       closed.delete(/** @type {number} */ (closed.values().next().value));

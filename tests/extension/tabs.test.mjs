@@ -150,6 +150,18 @@ test('a tab that loads while it is looked at is announced as loaded, because not
   assert.deepEqual(told.map(([method, { status }]) => [method, status]), [['tabCreated', 'complete']]);
 });
 
+test('a tab whose loading is learned before the answer that says it loads is announced as loaded', async () => {
+  const { browser, told } = await watch();
+  browser.answer('tabs.get', (id) => {
+    const before = { ...browser.tabs.get(id) };
+    browser.changeTab(id, { status: 'complete' });
+    return before;
+  });
+  browser.openTab(page(1, { status: 'loading' }));
+  await turn();
+  assert.deepEqual(told.map(([method, { status }]) => [method, status]), [['tabCreated', 'complete']]);
+});
+
 test('a restricted tab is not announced, and nothing it does is told', async () => {
   const { browser, told } = await watch();
   browser.openTab(page(1, { url: 'chrome://newtab/' }));
