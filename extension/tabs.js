@@ -49,6 +49,9 @@ const early = new Set();
  */
 const loaded = new Set();
 
+/** @type {Set<number>} Tabs whose navigation came to nothing: where they were going is not where they are. */
+const failed = new Set();
+
 /** @type {Map<number, () => void>} Who waits for the document that comes next in a tab. */
 const waiting = new Map();
 
@@ -83,7 +86,7 @@ function report(tab, ids) {
   const tabId = /** @type {number} */ (tab.id);
   return {
     tabId,
-    url: urlOf(tab) || 'about:blank',
+    url: (failed.has(tabId) ? tab.url : urlOf(tab)) || 'about:blank',
     title: tab.title ?? '',
     targetId: ids.get(tabId),
     status: loaded.has(tabId) ? 'complete' : tab.status,
@@ -284,6 +287,7 @@ export function watchTabs(onEvent) {
     expecting.delete(tabId);
     early.delete(tabId);
     loaded.delete(tabId);
+    failed.delete(tabId);
     closed.add(tabId);
     if (closed.size > CLOSED_KEPT) {
       closed.delete(/** @type {number} */ (closed.values().next().value));
@@ -323,6 +327,8 @@ function watchNavigation() {
       onArrived(tabId);
     }
   };
+  onCommitted.addListener(({ tabId, frameId }) => frameId === 0 && failed.delete(tabId));
+  onErrorOccurred.addListener(({ tabId, frameId }) => frameId === 0 && failed.add(tabId));
   onCommitted.addListener(arrived);
   onErrorOccurred.addListener(arrived);
   onCommitted.addListener(navigated(false));
