@@ -1,6 +1,7 @@
 //! Giving back what a session held when it ends: what it switched on and set in Chrome, what it paused, what it waits for,
 //! and the debugger itself when it was the last to use the tab.
 
+use crate::error::CdpError;
 use crate::frames::Frames;
 use crate::ids::{ClientId, SessionId, TabId};
 use crate::interception::PausedRequests;
@@ -47,6 +48,12 @@ impl Core {
             let step = match note {
                 Note::Script { .. } => Step::Script { session, announced: String::new() },
                 Note::Breakpoint => Step::Breakpoint { session },
+                Note::Leaves => {
+                    // Its tab was on the way to another document for this client alone; who else waits for it tries again.
+                    let error = CdpError::Detached("the client that navigated it has left".to_owned());
+                    entry.tab.into_iter().for_each(|tab| self.give_up_waking(tab, &error));
+                    continue;
+                }
                 _ => continue,
             };
             if let Some(tab) = entry.tab {

@@ -255,3 +255,21 @@ fn a_silent_page_that_cannot_be_left_either_is_given_up() {
     script.finish_waking(&main_frame(1));
     script.next_command("Runtime.evaluate");
 }
+
+#[test]
+fn a_client_that_leaves_while_it_leaves_a_silent_page_keeps_nobody_else_waiting() {
+    let mut script = Script::with_tabs(1);
+    let (first, sessions) = script.attached_client();
+    let (other, theirs) = script.attached_client();
+    script.request(first, Some(&sessions[0]), "Page.navigate", json!({ "url": "https://site/2" }));
+    let attach = script.next_call("attachTab");
+    script.reply(&attach, json!({}));
+    pass(&mut script, 11);
+    let waiting = script.request(other, Some(&theirs[0]), "Runtime.evaluate", json!({}));
+    script.input(crate::Input::ClientClosed(first));
+    assert!(script.heard(other).iter().any(|m| m["id"] == waiting && m["error"].is_object()));
+    script.next_call("detachTab");
+    script.request(other, Some(&theirs[0]), "Runtime.evaluate", json!({}));
+    script.finish_waking(&main_frame(1));
+    script.next_command("Runtime.evaluate");
+}
