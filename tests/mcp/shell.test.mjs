@@ -25,6 +25,7 @@ async function tabwire(args, { input = '', interruptAt = undefined, home = share
   const heard = { stdout: '', stderr: '' };
   child.stdout.on('data', (data) => (heard.stdout += data));
   child.stderr.on('data', (data) => (heard.stderr += data));
+  child.stdin.on('error', () => {}); // a command that refuses its arguments may be gone before it is fed
   child.stdin.end(input);
   interruptAt?.then(() => child.kill('SIGINT'));
   const [code] = await once(child, 'close');
