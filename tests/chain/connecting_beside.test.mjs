@@ -8,6 +8,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { openTabs, useChain } from '../harness/chain.mjs';
+import { until } from '../harness/processes.mjs';
 import { rendererOf, skip } from '../harness/renderers.mjs';
 
 const shared = useChain({
@@ -17,11 +18,22 @@ const shared = useChain({
     '/inner': '<title>inner</title><p>inside</p>',
     '/other': '<title>other</title>',
     '/outer': (request, response) => {
-      const inner = `http://${request.headers.host.replace('127.0.0.1', 'localhost')}/inner`;
-      response.setHeader('content-type', 'text/html').end(`<title>outer</title><iframe src="${inner}"></iframe>`);
+      response.setHeader('content-type', 'text/html').end(`<title>outer</title>${frameOfTheOtherSite(request, '/inner')}`);
+    },
+    '/threefold': (request, response) => {
+      response.setHeader('content-type', 'text/html').end(`<title>threefold</title>${frameOfTheOtherSite(request, '/around')}`);
+    },
+    '/around': (request, response) => {
+      response.setHeader('content-type', 'text/html').end(`<title>around</title>${frameOfTheOtherSite(request, '/inner')}`);
     },
   },
 });
+
+/** A frame that has a process and a target of its own. */
+function frameOfTheOtherSite({ headers: { host } }, path) {
+  const other = host.includes('localhost') ? host.replace('localhost', '127.0.0.1') : host.replace('127.0.0.1', 'localhost');
+  return `<iframe src="http://${other}${path}"></iframe>`;
+}
 
 /** Another site than the rest, so that it has a renderer of its own. */
 const heldUrl = () => shared.site.url('/held').replace('127.0.0.1', 'localhost');
@@ -135,6 +147,28 @@ test('beside a frame of another process that is stopped', { skip }, () =>
       process.kill(pid, 'SIGCONT');
       assert.equal(await waiting, 'inside');
       assert.equal(await pageOf(context.pages(), 'outer').frameLocator('iframe').locator('p').innerText(), 'inside');
+    } finally {
+      process.kill(pid, 'SIGCONT');
+    }
+  }));
+
+test('a frame in a frame is there for Puppeteer though its own process answers before that of the one around it', { skip }, () =>
+  shared.withClients(async (connect) => {
+    await openTabs(shared.chain, [shared.site.url('/threefold')]);
+    const user = await connect.playwright();
+    const page = pageOf(user.context.pages(), 'threefold');
+    const inside = page.frameLocator('iframe').frameLocator('iframe').locator('p');
+    assert.equal(await inside.innerText(), 'inside');
+    const pid = await rendererOf(shared.chain, '/around');
+    process.kill(pid, 'SIGSTOP');
+    try {
+      const puppet = pageOf(await (await connect.puppeteer()).pages(), 'threefold');
+      assert.equal(await puppet.evaluate(() => document.title), 'threefold');
+      await new Promise((resolve) => setTimeout(resolve, 500)); // for an answer that must not come
+      process.kill(pid, 'SIGCONT');
+      const inner = await until('the inner frame', () => puppet.frames().find((frame) => frame.url().endsWith('/inner')));
+      assert.equal(await inner.$eval('p', (p) => p.textContent), 'inside');
+      assert.equal(await inner.parentFrame().evaluate(() => document.title), 'around');
     } finally {
       process.kill(pid, 'SIGCONT');
     }

@@ -123,7 +123,7 @@ impl Core {
             }
             Continuation::Reply { client, session, request, note: Note::Turn(deferred) } => {
                 let request = self.undefer(session, request, deferred);
-                self.on_turn(client, session, &request);
+                self.on_turn(client, session, &entry.child, &request);
             }
             Continuation::Reply { client, session, request, note: Note::Breakpoint } => {
                 self.on_breakpoint_set(session, entry.tab, entry.child.as_ref(), result.get());

@@ -20,7 +20,7 @@ impl Core {
             return Err(CdpError::PageCrashed);
         }
         if self.must_wait_for_turn(session, tab, request) {
-            return self.wait_for_turn(session, tab, request);
+            return self.wait_for_turn(session, tab, None, request);
         }
         self.send_to_live_page(session, tab, request)
     }
@@ -58,6 +58,20 @@ impl Core {
 
     /// A command of a session that sees a target below a tab.
     pub(crate) fn to_child(&mut self, session: SessionId, tab: TabId, child: &ChildId, request: &Request<'_>) -> Result<Handled, CdpError> {
+        match self.place_to_wait(session, request) {
+            Some(place) => self.wait_for_turn(session, tab, place, request),
+            None => self.send_to_child(session, tab, child, request),
+        }
+    }
+
+    /// A command whose turn it is.
+    pub(crate) fn send_to_child(
+        &mut self,
+        session: SessionId,
+        tab: TabId,
+        child: &ChildId,
+        request: &Request<'_>,
+    ) -> Result<Handled, CdpError> {
         if request.method == "Page.addScriptToEvaluateOnNewDocument" {
             let note = Note::Script { params: request.params.to_string() };
             self.forward_noting(session, tab, Some(child), request, note);

@@ -35,6 +35,7 @@ mod tab_event;
 mod targets;
 mod texts;
 mod translate;
+mod turns;
 mod wake;
 pub mod wire;
 

@@ -6,20 +6,18 @@
 //!
 //! 1. Frames, contexts and states are known from what others were told (`frames`, `contexts`, `mirror`).
 //! 2. Scripts and isolated worlds get ids of the relay's own, which are paired with Chrome's when it has made them.
-//! 3. A command that names a world before that waits for its turn, and so do those of its session that come after it.
+//! 3. A command that names a world before that waits for its turn (`turns`).
 
 use serde_json::value::RawValue;
 
 use crate::Core;
-use crate::bootstrap;
 use crate::cdp::Request;
 use crate::contexts::{Created, World};
 use crate::error::CdpError;
-use crate::ids::{ChildId, ClientId, SessionId, TabId};
+use crate::ids::{ChildId, SessionId, TabId};
 use crate::intercept::Handled;
 use crate::journal::{Answer, Init, Replay};
-use crate::pending::{Continuation, Deferred, Entry, Note, Step};
-use crate::router::MAX_WAITING_BYTES;
+use crate::pending::{Continuation, Entry, Step};
 use crate::sessions::{Session, Subject};
 use crate::targets::{Attachment, Tab};
 use crate::translate;
@@ -185,79 +183,6 @@ impl Core {
         let refused = self.tabs.get_mut(tab).and_then(|known| known.contexts.refused(frame, &World::Isolated(name)));
         if let Some(context) = refused {
             self.announce_context_destroyed(tab, &context);
-        }
-    }
-
-    // ---- commands that wait for their turn ----
-
-    /// Whether a command names what Chrome has not made yet, or comes after one that does. The answer to a dialog cannot wait
-    /// for the page that waits for it.
-    pub(crate) fn must_wait_for_turn(&self, session: SessionId, tab: TabId, request: &Request<'_>) -> bool {
-        let Some((view, known)) = self.sessions.get(session).zip(self.tabs.get(tab)) else { return false };
-        let is_after_another = view.waits_for_turn > 0 && request.method != "Page.handleJavaScriptDialog";
-        is_after_another || translate::names_imagined(&known.contexts, &request.method, &request.params)
-    }
-
-    pub(crate) fn wait_for_turn(&mut self, session: SessionId, tab: TabId, request: &Request<'_>) -> Result<Handled, CdpError> {
-        if let Some(view) = self.sessions.get_mut(session) {
-            view.waits_for_turn += 1;
-        }
-        let asked = self.ask_in_turn(session, tab, None, request, Note::Turn);
-        if asked.is_err() {
-            self.end_turn(session);
-        }
-        asked
-    }
-
-    /// Chrome answers in order: when it has answered this, it has heard all that was said before. Any question will do.
-    pub(crate) fn ask_in_turn(
-        &mut self,
-        session: SessionId,
-        tab: TabId,
-        child: Option<&ChildId>,
-        request: &Request<'_>,
-        note: fn(Deferred) -> Note,
-    ) -> Result<Handled, CdpError> {
-        let view = self.sessions.get_mut(session).ok_or(CdpError::SessionNotFound)?;
-        view.deferred_bytes += request.params.len();
-        if view.deferred_bytes > MAX_WAITING_BYTES {
-            view.deferred_bytes -= request.params.len();
-            return Err(CdpError::Refused("too much waits for this page, which does not answer; try again in a moment".to_owned()));
-        }
-        let question = Request { method: "Runtime.getIsolateId".into(), params: "{}".into(), ..request.clone() };
-        self.forward_noting(session, tab, child, &question, note(Deferred::new(request)));
-        Ok(Handled::Later)
-    }
-
-    /// It is this command's turn, or its client was told why that never came.
-    pub(crate) fn undefer(&mut self, session: SessionId, request: i64, deferred: Deferred) -> Request<'static> {
-        if let Some(view) = self.sessions.get_mut(session) {
-            view.deferred_bytes = view.deferred_bytes.saturating_sub(deferred.params.len());
-        }
-        Request { id: request, method: deferred.method.into(), params: deferred.params.into(), session: None }
-    }
-
-    pub(crate) fn on_turn(&mut self, client: ClientId, session: SessionId, request: &Request<'_>) {
-        self.end_turn(session);
-        let subject = self.sessions.get(session).map(|view| view.subject.clone());
-        let handled = match subject {
-            Some(Subject::Page(tab)) => self.send_to_live_page(session, tab, request),
-            _ => Err(CdpError::SessionNotFound),
-        };
-        self.answer(client, session, request.id, handled);
-    }
-
-    /// The turn of a command never came; its client was told why.
-    pub(crate) fn on_turn_lost(&mut self, session: SessionId, request: &Request<'_>) {
-        self.end_turn(session);
-        if let Some(context) = bootstrap::helper_in(request) {
-            self.on_helper_failed(session, context);
-        }
-    }
-
-    fn end_turn(&mut self, session: SessionId) {
-        if let Some(view) = self.sessions.get_mut(session) {
-            view.waits_for_turn = view.waits_for_turn.saturating_sub(1);
         }
     }
 }

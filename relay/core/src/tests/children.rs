@@ -165,6 +165,47 @@ fn a_second_client_learns_of_nested_targets_that_the_first_has_already() {
 }
 
 #[test]
+fn the_frames_of_a_frame_are_told_after_those_around_it_whoever_answers_first() {
+    let (mut script, [(first, a), _]) = two_clients();
+    auto_attach(&mut script, first, &a);
+    let mut sessions = Vec::new();
+    let mut above = a;
+    for (below, name) in [(None, "one"), (Some("one"), "two"), (Some("two"), "three")] {
+        child_appears(&mut script, below, name, "iframe");
+        let session = attached_below(&mut script, first, &above).remove(0);
+        auto_attach(&mut script, first, &session);
+        sessions.push(session.clone());
+        above = session;
+    }
+    script.calls();
+    script.heard(first);
+    let ids: Vec<i64> = sessions.iter().map(|session| script.request(first, Some(session), "Page.getFrameTree", json!({}))).collect();
+    let enable = script.request(first, Some(&sessions[2]), "Runtime.enable", json!({}));
+    let calls = script.calls();
+    let places: Vec<&Value> = calls.iter().map(|call| &call["params"]["childSessionId"]).collect();
+    assert_eq!(places, ["one", "one", "one", "one"], "the others wait where the first frame is asked: {calls:?}");
+    for call in &calls {
+        script.reply(call, json!({ "of": "one" }));
+    }
+    let answered = |heard: Vec<Value>| heard.iter().filter_map(|m| m["id"].as_i64()).collect::<Vec<_>>();
+    assert_eq!(answered(script.heard(first)), [ids[0]]);
+    let calls = script.calls();
+    let asked: Vec<[&Value; 2]> = calls.iter().map(|call| [&call["params"]["method"], &call["params"]["childSessionId"]]).collect();
+    let turn = "Runtime.getIsolateId";
+    assert_eq!(asked, [["Page.getFrameTree", "two"], [turn, "two"], [turn, "two"]]);
+    for call in &calls {
+        script.reply(call, json!({ "of": "two" }));
+    }
+    assert_eq!(answered(script.heard(first)), [ids[1]]);
+    for method in ["Page.getFrameTree", "Runtime.enable"] {
+        let call = script.next_command(method);
+        assert_eq!(call["params"]["childSessionId"], "three");
+        script.reply(&call, json!({}));
+    }
+    assert_eq!(answered(script.heard(first)), [ids[2], enable]);
+}
+
+#[test]
 fn a_navigation_that_takes_a_frame_out_of_its_process_is_answered_by_what_chrome_said_of_it() {
     let (mut script, [(first, a), _]) = two_clients();
     auto_attach(&mut script, first, &a);
