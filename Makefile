@@ -30,14 +30,14 @@ check-extension: $(NPM_READY)
 
 test-rust:
 	@echo "== core, relay, and the relay as a process"
-	cargo test --workspace --quiet
+	cargo test --workspace --quiet -- --test-threads=4 # the long ones wait for a deadline
 
 test-node: chromium $(NPM_READY)
-	@echo "== extension, popup, and the whole chain with a real Chromium"
+	@echo "== extension, and the whole chain with a real Chromium"
 	cargo build --package tabwire --quiet
-	cd tests && $(NODE_TEST) --test-concurrency=1 extension/*.test.mjs protocol/*.test.mjs popup/*.test.mjs chain/*.test.mjs parity/*.test.mjs
-	@echo "== the MCP server with a real agent's client"
-	cd tests && $(NODE_TEST) --test-concurrency=2 mcp/*.test.mjs
+	cd tests && $(NODE_TEST) --test-concurrency=1 extension/*.test.mjs protocol/*.test.mjs chain/*.test.mjs
+	@echo "== the popup, every operation beside Chromium's own port, and the MCP server with a real agent's client"
+	cd tests && $(NODE_TEST) --test-concurrency=2 parity/*.test.mjs mcp/*.test.mjs popup/*.test.mjs
 
 ## Measures, and compares with a bare pipe and with Chromium's own port.
 bench: chromium $(NPM_READY) build

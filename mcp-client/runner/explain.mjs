@@ -21,7 +21,7 @@ const NEXT = [
   [/Another debugger/, 'DevTools or another tool is open on that tab: ask the person to close it, or use another tab.'],
   [/Target crashed|Page crashed|page has crashed/, `The page has crashed. ${AFTER_CRASH}`],
   [/has been closed|Target closed|Session closed/, 'That tab is gone, or the object is of an earlier connection: `page = pages()[i]` takes an open one, `page = await context.newPage()` a new one; find elements anew.'],
-  [/Execution context was destroyed/, 'The page went elsewhere while this ran: look with `snapshot()`, then go on.'],
+  [/Execution context was destroyed/, 'The page went elsewhere while this ran, or has not answered for long: look with `snapshot()`, then go on.'],
   [/strict mode violation/, 'Several elements match: narrow the locator, or take `.first()`.'],
   [/ERR_ABORTED at data:/, 'Chrome lets no extension open a `data:` address: use `page.setContent()`.'],
   [/net::ERR_/, 'The address could not be loaded: check it.'],

@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import { chromium as playwrightOfLastYear } from 'playwright-core-of-last-year';
 import puppeteer from 'puppeteer-core';
 
+import { withBareClient } from '../harness/bare_client.mjs';
 import { attachedUrls, openTabs, useChain } from '../harness/chain.mjs';
 import { until } from '../harness/processes.mjs';
 
@@ -92,6 +93,21 @@ test('a frozen page stays so when a client connects, and thaws when it is used',
   } finally {
     await person.disconnect();
   }
+});
+
+test('what Chrome refuses for its parameters is refused, and not kept for later', async () => {
+  await openTabs(shared.chain, [urlOf('six')]);
+  await withBareClient(shared.chain, async ({ client }) => {
+    const session = await client.attach(urlOf('six'));
+    for (const [method, params] of [
+      ['Page.addScriptToEvaluateOnNewDocument', {}],
+      ['Page.setLifecycleEventsEnabled', { enabled: 'yes' }],
+      ['Emulation.setTimezoneOverride', { timezoneId: 5 }],
+      ['Runtime.addBinding', {}],
+    ]) {
+      assert.equal((await client.ask(method, params, session)).error?.code, -32602, method);
+    }
+  });
 });
 
 test('Playwright of last year uses dormant tabs', async () => {

@@ -100,7 +100,7 @@ impl Core {
         let Some(view) = self.sessions.get(session) else { return false };
         let is_own = self.tabs.get(tab).is_some_and(|tab| tab.created_by == Some(view.client));
         let can_be_default = journal::find_init(&request.method).is_some_and(|init| init.replay == journal::Replay::Default);
-        can_be_default && !view.journal.started && !is_own
+        can_be_default && !view.journal.started && !is_own && journal::has_required(&request.method, &request.params)
     }
 
     /// A command to a live tab or a target below it, as it is.

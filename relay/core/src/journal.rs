@@ -97,6 +97,45 @@ pub const INIT: &[Init] = &[
     init("WebMCP.enable",                              Answer::Empty,            Replay::Always),
 ];
 
+const TEXT: &[char] = &['"'];
+const SWITCH: &[char] = &['t', 'f'];
+const NUMBER: &[char] = &['-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9'];
+const OBJECT: &[char] = &['{'];
+
+/// What an init command cannot do without: its method, a parameter, and how the value of that begins.
+#[rustfmt::skip]
+const REQUIRED: &[(&str, &str, &[char])] = &[
+    ("Emulation.setDeviceMetricsOverride",         "width",             NUMBER),
+    ("Emulation.setDeviceMetricsOverride",         "height",            NUMBER),
+    ("Emulation.setDeviceMetricsOverride",         "deviceScaleFactor", NUMBER),
+    ("Emulation.setDeviceMetricsOverride",         "mobile",            SWITCH),
+    ("Emulation.setEmulatedVisionDeficiency",      "type",              TEXT),
+    ("Emulation.setFocusEmulationEnabled",         "enabled",           SWITCH),
+    ("Emulation.setScriptExecutionDisabled",       "value",             SWITCH),
+    ("Emulation.setTimezoneOverride",              "timezoneId",        TEXT),
+    ("Emulation.setTouchEmulationEnabled",         "enabled",           SWITCH),
+    ("Emulation.setUserAgentOverride",             "userAgent",         TEXT),
+    ("Network.setBypassServiceWorker",             "bypass",            SWITCH),
+    ("Network.setCacheDisabled",                   "cacheDisabled",     SWITCH),
+    ("Network.setExtraHTTPHeaders",                "headers",           OBJECT),
+    ("Network.setUserAgentOverride",               "userAgent",         TEXT),
+    ("Page.addScriptToEvaluateOnNewDocument",      "source",            TEXT),
+    ("Page.createIsolatedWorld",                   "frameId",           TEXT),
+    ("Page.setBypassCSP",                          "enabled",           SWITCH),
+    ("Page.setFontFamilies",                       "fontFamilies",      OBJECT),
+    ("Page.setFontSizes",                          "fontSizes",         OBJECT),
+    ("Page.setInterceptFileChooserDialog",         "enabled",           SWITCH),
+    ("Page.setLifecycleEventsEnabled",             "enabled",           SWITCH),
+    ("Runtime.addBinding",                         "name",              TEXT),
+    ("Runtime.setAsyncCallStackDepth",             "maxDepth",          NUMBER),
+];
+
+/// Whether an init command has all that it needs. One that has not is for Chrome to refuse.
+pub fn has_required(method: &str, params: &str) -> bool {
+    let mut required = REQUIRED.iter().filter(|(of, ..)| *of == method);
+    required.all(|(_, key, begins)| crate::translate::field(params, key).is_some_and(|value| value.starts_with(*begins)))
+}
+
 /// What a session sets in a page, and what sets it back when the session goes: the method, and its parameters.
 #[rustfmt::skip]
 const OVERRIDES: &[(&str, &str, &str)] = &[

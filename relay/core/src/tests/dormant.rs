@@ -166,6 +166,24 @@ fn child_frames_are_announced_before_their_contexts_and_get_the_clients_worlds()
 }
 
 #[test]
+fn an_init_command_that_lacks_something_is_for_chrome_to_refuse() {
+    for (method, params) in [
+        ("Page.addScriptToEvaluateOnNewDocument", json!({})),
+        ("Page.addScriptToEvaluateOnNewDocument", json!({ "source": 5 })),
+        ("Page.setLifecycleEventsEnabled", json!({ "enabled": "yes" })),
+        ("Emulation.setDeviceMetricsOverride", json!({ "width": 1, "height": 1, "deviceScaleFactor": null, "mobile": true })),
+    ] {
+        let mut script = Script::with_tabs(1);
+        let (client, sessions) = script.attached_client();
+        let id = script.request(client, Some(&sessions[0]), method, params);
+        script.finish_waking(&main_frame(1));
+        let call = script.next_command(method);
+        script.reply_error(&call, json!({ "code": -32602, "message": "Invalid parameters" }));
+        assert!(script.heard(client).iter().any(|m| m["id"] == id && m["error"]["code"] == -32602), "{method}");
+    }
+}
+
+#[test]
 fn an_attach_that_fails_tells_each_waiting_command_why_and_the_next_one_tries_again() {
     let mut script = Script::with_tabs(1);
     let (client, session, _) = initialized(&mut script);
