@@ -9,7 +9,7 @@ import { test } from 'node:test';
 
 import { openTabs, useChain } from '../harness/chain.mjs';
 import { until } from '../harness/processes.mjs';
-import { rendererOf, skip } from '../harness/renderers.mjs';
+import { rendererOf, skip, whileStopped } from '../harness/renderers.mjs';
 
 const shared = useChain({
   args: ['--client-mode', 'multi-client'],
@@ -67,46 +67,31 @@ async function connectBeside(connect, isHeld, goOn) {
   assert.equal(await held.frameLocator('iframe').locator('p').innerText(), 'inside');
 }
 
+/** The clients connect while the held page's process is stopped, and `page` of a client before them waits for it. */
+const connectWhileStopped = (connect, pid, page) =>
+  whileStopped(pid, async (goOn) => {
+    let isHeld = true;
+    const waiting = page.title().finally(() => (isHeld = false));
+    await connectBeside(connect, () => isHeld, goOn);
+    assert.equal(await waiting, 'held');
+  });
+
 test('beside a page in use that is stopped', { skip }, () =>
   shared.withClients(async (connect) => {
     await opened();
     const pid = await rendererOf(shared.chain, '/held');
-    const user = await connect.playwright();
-    const page = pageOf(user.context.pages(), 'held');
+    const { context } = await connect.playwright();
+    const page = pageOf(context.pages(), 'held');
     assert.equal(await page.frameLocator('iframe').locator('p').innerText(), 'inside');
-    process.kill(pid, 'SIGSTOP');
-    try {
-      let isHeld = true;
-      const waiting = page.title().finally(() => (isHeld = false));
-      await connectBeside(
-        connect,
-        () => isHeld,
-        async () => process.kill(pid, 'SIGCONT'),
-      );
-      assert.equal(await waiting, 'held');
-    } finally {
-      process.kill(pid, 'SIGCONT');
-    }
+    await connectWhileStopped(connect, pid, page);
   }));
 
 test('beside a page that is stopped while the debugger is being attached to it', { skip }, () =>
   shared.withClients(async (connect) => {
     await opened();
     const pid = await rendererOf(shared.chain, '/held');
-    const user = await connect.playwright();
-    process.kill(pid, 'SIGSTOP');
-    try {
-      let isHeld = true;
-      const waiting = pageOf(user.context.pages(), 'held').title().finally(() => (isHeld = false));
-      await connectBeside(
-        connect,
-        () => isHeld,
-        async () => process.kill(pid, 'SIGCONT'),
-      );
-      assert.equal(await waiting, 'held');
-    } finally {
-      process.kill(pid, 'SIGCONT');
-    }
+    const { context } = await connect.playwright();
+    await connectWhileStopped(connect, pid, pageOf(context.pages(), 'held'));
   }));
 
 test('beside a page that shows a dialog', () =>
@@ -133,8 +118,7 @@ test('beside a frame of another process that is stopped', { skip }, () =>
     const inner = pageOf(user.context.pages(), 'outer').frameLocator('iframe').locator('p');
     assert.equal(await inner.innerText(), 'inside');
     const pid = await rendererOf(shared.chain, '/inner');
-    process.kill(pid, 'SIGSTOP');
-    try {
+    await whileStopped(pid, async (goOn) => {
       let isHeld = true;
       const waiting = inner.innerText().finally(() => (isHeld = false));
       const { context } = await connect.playwright();
@@ -144,12 +128,10 @@ test('beside a frame of another process that is stopped', { skip }, () =>
         assert.equal(await pageOf(pages, 'outer').evaluate(() => document.title), 'outer', 'also the page around it answers');
       }
       assert.ok(isHeld);
-      process.kill(pid, 'SIGCONT');
+      goOn();
       assert.equal(await waiting, 'inside');
       assert.equal(await pageOf(context.pages(), 'outer').frameLocator('iframe').locator('p').innerText(), 'inside');
-    } finally {
-      process.kill(pid, 'SIGCONT');
-    }
+    });
   }));
 
 test('a frame in a frame is there for Puppeteer though its own process answers before that of the one around it', { skip }, () =>
@@ -160,16 +142,13 @@ test('a frame in a frame is there for Puppeteer though its own process answers b
     const inside = page.frameLocator('iframe').frameLocator('iframe').locator('p');
     assert.equal(await inside.innerText(), 'inside');
     const pid = await rendererOf(shared.chain, '/around');
-    process.kill(pid, 'SIGSTOP');
-    try {
+    await whileStopped(pid, async (goOn) => {
       const puppet = pageOf(await (await connect.puppeteer()).pages(), 'threefold');
       assert.equal(await puppet.evaluate(() => document.title), 'threefold');
       await new Promise((resolve) => setTimeout(resolve, 500)); // for an answer that must not come
-      process.kill(pid, 'SIGCONT');
+      goOn();
       const inner = await until('the inner frame', () => puppet.frames().find((frame) => frame.url().endsWith('/inner')));
       assert.equal(await inner.$eval('p', (p) => p.textContent), 'inside');
       assert.equal(await inner.parentFrame().evaluate(() => document.title), 'around');
-    } finally {
-      process.kill(pid, 'SIGCONT');
-    }
+    });
   }));

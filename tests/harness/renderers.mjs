@@ -39,3 +39,13 @@ export function rendererOf(chain, path) {
     throw new Error(`no renderer of ${path}`);
   });
 }
+
+/** Stops a process for as long as `run` takes, which may let it go on before. */
+export async function whileStopped(pid, run) {
+  process.kill(pid, 'SIGSTOP');
+  try {
+    await run(() => process.kill(pid, 'SIGCONT'));
+  } finally {
+    process.kill(pid, 'SIGCONT');
+  }
+}
