@@ -2,7 +2,7 @@
 
 TARGET := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
 NPM_READY := tests/node_modules/.package-lock.json
-NODE_TEST := node --test --test-timeout=120000
+NODE_TEST := node --test --test-timeout=240000
 
 .PHONY: run build test bench check-rust check-extension test-rust test-node chromium clean
 

@@ -34,8 +34,8 @@ test('code that never returns, and a loop that never ends, are ended at their ti
 
 test('a page that never loads gives up before the call is ended, so nothing is lost', async () => {
   await prepare();
-  const { text } = await fails(`await page.goto('${shared.site.url('/never')}')`, { timeout: 3 });
-  assert.match(text, /page\.goto: Timeout 2400ms exceeded/);
+  const { text } = await fails(`await page.goto('${shared.site.url('/never')}')`, { timeout: 5 });
+  assert.match(text, /page\.goto: Timeout 4000ms exceeded/);
   assert.match(text, /Next: The page does not finish loading/);
   assert.equal((await run('state.kept')).text, '1');
 });
