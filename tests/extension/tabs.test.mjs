@@ -46,6 +46,19 @@ test('a tab without an address yet is listed where it is going, or as an empty p
   assert.deepEqual((await listTabs()).map(({ url }) => url), ['https://example.org/soon', 'about:blank']);
 });
 
+test('a tab whose navigation came to nothing is where it is, until the next document', async () => {
+  const { browser, describeTab } = await watch(page(1, { url: '', pendingUrl: 'https://example.org/nothing' }));
+  const { onCommitted, onErrorOccurred } = browser.chrome.webNavigation;
+  const at = async () => (await describeTab(1)).url;
+  onErrorOccurred.fire({ tabId: 1, frameId: 3, url: 'https://example.org/frame' });
+  assert.equal(await at(), 'https://example.org/nothing', 'a frame in it is not the tab');
+  onErrorOccurred.fire({ tabId: 1, frameId: 0, url: 'https://example.org/nothing' });
+  assert.equal(await at(), 'about:blank');
+  onCommitted.fire({ tabId: 1, frameId: 0, url: 'about:blank' });
+  browser.tabs.get(1).pendingUrl = 'https://example.org/next';
+  assert.equal(await at(), 'https://example.org/next');
+});
+
 test('a tab that Chrome has no target for is listed without one', async () => {
   const { listTabs } = await watch(page(1, { status: 'unloaded', targetId: null }));
   assert.equal((await listTabs())[0].targetId, undefined);
