@@ -30,7 +30,7 @@ check-extension: $(NPM_READY)
 
 test-rust:
 	@echo "== core, relay, and the relay as a process"
-	cargo test --workspace --quiet -- --test-threads=4 # the long ones wait for a deadline
+	cargo test --workspace --quiet
 
 test-node: chromium $(NPM_READY)
 	@echo "== extension, and the whole chain with a real Chromium"

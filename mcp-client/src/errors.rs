@@ -107,7 +107,7 @@ impl Error {
             Self::Install(_) => "Ask the person to run `tabwire mcp --install`, then call again.".into(),
             Self::RelayStart { log, .. } => format!("Ask the person to run `tabwire serve`; its words are in {}.", log.display()),
             Self::NotARelay(_) => "Ask the person to end that program, or to give this server and the extension another --port.".into(),
-            Self::ForeignRelay(_) => "It belongs to another home, or is none: this server needs the same TABWIRE_HOME as that relay, or another --port.".into(),
+            Self::ForeignRelay(_) => "It belongs to another home, has a token from before, or is none: this server needs the same TABWIRE_HOME as that relay, or another --port; a relay with an old token has to be started anew.".into(),
             Self::RelayElsewhere { .. } => "Leave out --port to use it, or set TABWIRE_HOME to another folder for another relay.".into(),
             Self::SilentRelay { pid, .. } => format!(
                 "Ask the person to run `kill -CONT {pid}` if it was stopped, or `kill -KILL {pid}` if it hangs, then call again: where none runs one is started."

@@ -17,6 +17,7 @@ mod runner;
 mod server;
 mod session;
 pub mod state;
+mod stdin;
 mod worker;
 
 use std::path::PathBuf;
@@ -35,7 +36,8 @@ pub struct Settings {
     pub program: PathBuf,
     /// The relay's port, where one was asked for; else it is where the home's relay is, whenever that is needed.
     pub port: Option<u16>,
-    pub token: Token,
+    /// Reads the token, as it is then: a person who makes a new one wants the one before to open nothing.
+    pub token: Arc<dyn Fn() -> Result<Token, Error> + Send + Sync>,
     /// How long to wait for another client to give the slot back.
     pub standby: Duration,
     /// How long without calls until the slot is given back.

@@ -84,11 +84,10 @@ pub(crate) async fn ensure_started(settings: &Settings, progress: &Progress) -> 
     }
 }
 
-/// Anyone can answer as a relay does. The one that this home's relay says it is, in a file that nobody else can write, and that
-/// still lives, has the port.
+/// Anyone can answer as a relay does. The one that runs in this home, by its own word, has the port.
 async fn find(settings: &Settings, port: u16) -> Result<Option<Status>, Error> {
     let answer = ask::<Status>(port, "/").await;
-    let (own, elsewhere) = match State::read(&settings.home).filter(|state| state.lives()) {
+    let (own, elsewhere) = match State::of_running(&settings.home) {
         Some(state) if state.port == port => (Some(state), None),
         other => (None, other),
     };
@@ -98,11 +97,8 @@ async fn find(settings: &Settings, port: u16) -> Result<Option<Status>, Error> {
         (Ok(_), None) => Err(Error::ForeignRelay(port)),
         // One that has just gone resets; then nobody listens.
         (Err(error), _) if matches!(error.kind(), ErrorKind::ConnectionRefused | ErrorKind::ConnectionReset) => match elsewhere {
-            // A number that another process has by now says nothing of a relay.
-            Some(state) if TcpStream::connect((Ipv4Addr::LOCALHOST, state.port)).await.is_ok() => {
-                Err(Error::RelayElsewhere { asked: port, port: state.port, pid: state.pid })
-            }
-            _ => Ok(None),
+            Some(state) => Err(Error::RelayElsewhere { asked: port, port: state.port, pid: state.pid }),
+            None => Ok(None),
         },
         (Err(_), Some(State { port, pid })) => Err(Error::SilentRelay { port, pid }),
         (Err(error), None) => {

@@ -40,6 +40,7 @@ const FILES: [(&str, &str); 16] = files![
 /// npm writes this when everything is there, and not before.
 const COMPLETE: &str = "node_modules/.package-lock.json";
 const OLDEST_NODE: u32 = 20;
+const NODE_WITHIN: Duration = Duration::from_secs(10);
 const NPM_WITHIN: Duration = Duration::from_secs(300);
 
 /// A runner that is there with its packages.
@@ -95,8 +96,9 @@ async fn install(folder: &Path, progress: &Progress) -> Result<(), Error> {
 
 /// Whether there is a Node that can run the runner.
 pub async fn check_node() -> Result<(), Error> {
-    let asked = Command::new("node").arg("--version").stdin(Stdio::null()).output().await;
-    let output = asked.map_err(|error| match error.kind() {
+    let asked = Command::new("node").arg("--version").stdin(Stdio::null()).kill_on_drop(true).output();
+    let asked = tokio::time::timeout(NODE_WITHIN, asked).await;
+    let output = asked.map_err(|_| Error::NoNode("`node --version` does not answer".into()))?.map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => Error::NoNode("`node` was not found".into()),
         _ => Error::NoNode(format!("`node` cannot be run: {error}")),
     })?;

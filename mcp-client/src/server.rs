@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use axum::Router;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, Implementation, JsonObject, ListToolsResult,
-    PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest, CustomResult, ErrorCode, ErrorData,
+    Implementation, JsonObject, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
 };
 use rmcp::service::RequestContext;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
@@ -24,10 +24,14 @@ use crate::errors::Error;
 use crate::progress::Progress;
 use crate::relay;
 use crate::session::Session;
+use crate::stdin;
 
 const DEFAULT_TIMEOUT_S: f64 = 30.0;
 const TIMEOUT_S: RangeInclusive<f64> = 0.1..=600.0;
 const LONGEST_REASON: usize = 200;
+/// How long nothing may come from an agent over HTTP until its connection is forgotten. A call that runs counts for nothing
+/// there, and a person may be at lunch.
+const HTTP_SESSION_WITHIN: Duration = Duration::from_secs(8 * 60 * 60);
 
 const INSTRUCTIONS: &str = "Drives the person's own browser, with their logins and tabs. Look with snapshot(), act by its refs, look again with \
 snapshot({diff: true}). Their tabs are theirs: work in your own `page` unless asked; take one over with `page = pages().find(p => p.url().includes('…'))`.";
@@ -77,7 +81,8 @@ impl ExecuteArguments {
 /// Serves the agent at the other end of stdin and stdout, until it goes.
 pub async fn serve_stdio(settings: Settings) -> Result<(), std::io::Error> {
     let server = Server::new(settings);
-    let running = match server.serve(rmcp::transport::stdio_pipes()).await {
+    let (input, output) = rmcp::transport::stdio_pipes();
+    let running = match server.serve((stdin::readable(input), output)).await {
         Ok(running) => running,
         // An agent that goes before it has said hello is no fault.
         Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
@@ -91,11 +96,9 @@ pub async fn serve_stdio(settings: Settings) -> Result<(), std::io::Error> {
 /// All who connect share one page and one state.
 pub fn http_routes(settings: Settings) -> Router {
     let server = Server::new(settings);
-    let service = StreamableHttpService::new(
-        move || Ok(server.clone()),
-        Arc::new(LocalSessionManager::default()),
-        StreamableHttpServerConfig::default(),
-    );
+    let mut sessions = LocalSessionManager::default();
+    sessions.session_config.keep_alive = Some(HTTP_SESSION_WITHIN);
+    let service = StreamableHttpService::new(move || Ok(server.clone()), Arc::new(sessions), StreamableHttpServerConfig::default());
     Router::new().route_service("/mcp", service)
 }
 
@@ -198,6 +201,15 @@ impl ServerHandler for Server {
             other => return Err(ErrorData::invalid_params(format!("there is no tool '{other}'; there are execute and reset"), None)),
         };
         Ok(to_result(answer).into())
+    }
+
+    async fn on_custom_request(&self, request: CustomRequest, _: RequestContext<RoleServer>) -> Result<CustomResult, ErrorData> {
+        let CustomRequest { method, params, .. } = request;
+        if method != stdin::UNREADABLE {
+            return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None));
+        }
+        let reason = params.as_ref().and_then(|params| params["reason"].as_str()).unwrap_or_default();
+        Err(ErrorData::parse_error(format!("this message cannot be read: {reason}"), None))
     }
 }
 

@@ -79,8 +79,8 @@ impl Session {
         relay::ensure(&self.settings, port, progress).await?;
         if self.worker.is_some() {
             match self.take_slot(port, progress).await {
-                // It ended while nobody looked; a new one does.
-                Err(error @ (Error::WorkerEnded(_) | Error::OutOfMemory(_))) => self.note_loss(&error),
+                // It ended while nobody looked, or what earlier code left behind keeps it busy; a new one does.
+                Err(error @ (Error::WorkerEnded(_) | Error::OutOfMemory(_) | Error::Runner(_))) => self.note_loss(&error),
                 taken => return taken,
             }
         }
@@ -97,7 +97,8 @@ impl Session {
     async fn take_slot(&mut self, port: u16, progress: &Progress) -> Result<(), Error> {
         let since = Instant::now();
         loop {
-            let parameters = json!({ "url": relay::cdp_url(port, &self.settings.token.0), "target": self.target });
+            let token = (self.settings.token)()?;
+            let parameters = json!({ "url": relay::cdp_url(port, &token.0), "target": self.target });
             let reply = self.ask("connect", parameters).await?;
             let Some(Failure { kind, message, .. }) = reply.error else { return Ok(()) };
             match kind.as_str() {
@@ -192,6 +193,7 @@ impl Session {
         let why = match error {
             Error::OutOfMemory(mib) => format!("What earlier code left running took more than {mib} MiB of memory and was ended."),
             Error::WorkerEnded(_) => "The process that runs the code had ended.".to_owned(),
+            Error::Runner(_) => "What earlier code left running kept its process busy, and was ended.".to_owned(),
             _ => "The process that runs the code did not let go of the browser.".to_owned(),
         };
         self.notes.push(format!("{why} {LOST}"));

@@ -32,16 +32,29 @@ mod up;
 mod upgrade;
 mod websocket;
 
-use std::io::IsTerminal as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
 use clap::Parser;
+
+/// As clap has it.
+const COMMAND_LINE_WRONG: u8 = 2;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let command_line = cli::CommandLine::parse();
+    let command_line = match cli::CommandLine::try_parse() {
+        Ok(command_line) => command_line,
+        Err(error) if error.use_stderr() && std::env::args().any(|argument| argument == "--json") => {
+            say!(
+                "{}",
+                serde_json::json!({ "ok": false, "error": { "kind": "command-line", "message": error.to_string().trim_end(), "next": "`--help` says what can be said." } })
+            );
+            return ExitCode::from(COMMAND_LINE_WRONG);
+        }
+        Err(error) => error.exit(),
+    };
     start_logging();
     // One thread: a message's way through the relay is a few microseconds of work between two system calls, and handing
     // it from thread to thread would cost more than the work.
@@ -61,7 +74,7 @@ async fn run(command: cli::Command) -> anyhow::Result<ExitCode> {
         cli::Command::Up(options) => up::run(&options).await,
         cli::Command::InstallExtension(options) => bundle::run(&options),
         cli::Command::Status(options) => status::run(&options).await,
-        cli::Command::CdpUrl => status::print_cdp_url().await,
+        cli::Command::CdpUrl => status::print_cdp_url(),
         cli::Command::Browsers(options) => browser::run(&options),
         cli::Command::Mcp(options) => mcp::serve(&options).await,
         cli::Command::Exec(options) => mcp::exec(&options).await,
@@ -72,7 +85,8 @@ async fn run(command: cli::Command) -> anyhow::Result<ExitCode> {
 }
 
 fn fail(error: &anyhow::Error) -> ExitCode {
-    eprintln!("tabwire: {error:#}");
+    // Where nobody hears it there is nothing more to say.
+    let _ = writeln!(std::io::stderr(), "tabwire: {error:#}");
     ExitCode::FAILURE
 }
 

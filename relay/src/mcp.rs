@@ -7,8 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::Request;
+use axum::http::StatusCode;
+use axum::http::header::CONNECTION;
 use axum::middleware::{Next, from_fn};
-use axum::response::IntoResponse as _;
+use axum::response::IntoResponse;
 use serde_json::json;
 use tabwire_mcp::exec::{self, Images, Run, Text};
 use tabwire_mcp::{Error, Settings};
@@ -59,15 +61,22 @@ pub async fn serve(options: &McpOptions) -> anyhow::Result<ExitCode> {
 }
 
 async fn serve_http(settings: Settings, port: u16) -> anyhow::Result<()> {
-    let token = Token::of(&Home::open()?)?;
+    let home = Home::open()?;
+    Token::of(&home)?;
     let listener = server::bind(port).await.map_err(|error| explain_bind(port, error))?;
     let port = listener.local_addr()?.port();
     let gate = from_fn(move |request: Request, next: Next| {
-        let admitted = guard::admit_agent(port, &token, request.uri(), request.headers());
+        // As it is now: whoever makes a new one wants the one before to open nothing.
+        let token = Token::of(&home);
         async move {
+            let admitted = match &token {
+                Ok(token) => guard::admit_agent(port, token, request.uri(), request.headers()).map_err(IntoResponse::into_response),
+                Err(error) => Err((StatusCode::INTERNAL_SERVER_ERROR, format!("{error:#}")).into_response()),
+            };
             match admitted {
                 Ok(()) => next.run(request).await,
-                Err(refused) => refused.into_response(),
+                // One that is not let in has no use for its connection, and may not keep a place.
+                Err(refused) => ([(CONNECTION, "close")], refused).into_response(),
             }
         }
     });
@@ -151,12 +160,14 @@ async fn run_once(options: &SessionOptions, run: Run) -> anyhow::Result<ExitCode
 fn settings(options: &SessionOptions) -> Result<Settings, Error> {
     let unusable = |error: anyhow::Error| Error::Home(std::io::Error::other(format!("{error:#}")));
     let home = Home::open().map_err(unusable)?;
-    let token = Token::of(&home).map_err(unusable)?;
+    let folder = home.path().to_owned();
+    let token = move || Ok(tabwire_mcp::Token(Token::of(&home).map_err(unusable)?.reveal().to_owned()));
+    token()?;
     Ok(Settings {
-        home: home.path().to_owned(),
+        home: folder,
         program: std::env::current_exe()?,
         port: options.port,
-        token: tabwire_mcp::Token(token.reveal().to_owned()),
+        token: Arc::new(token),
         standby: Duration::from_secs_f64(options.standby),
         idle: Duration::ZERO,
         output_limit: usize::MAX >> 12,

@@ -9,9 +9,9 @@ use tokio::net::TcpStream;
 #[cfg(target_os = "linux")]
 pub fn may_connect(stream: &TcpStream, from: SocketAddr) -> bool {
     let Ok(local) = stream.local_addr() else { return false };
-    let Ok(table) = std::fs::read_to_string("/proc/net/tcp") else { return true };
+    let Some(tables) = tables() else { return true };
     let own = rustix::process::geteuid().as_raw();
-    matches!(owner(&table, from, Some(local)), Some(uid) if uid == own || uid == 0)
+    matches!(owner(&tables, from, Some(local)), Some(uid) if uid == own || uid == 0)
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -19,35 +19,47 @@ pub fn may_connect(_stream: &TcpStream, _from: SocketAddr) -> bool {
     true
 }
 
-/// The user that owns the socket bound to `local`, from the text of `/proc/net/tcp`.
+/// The kernel's tables, one after the other. Java and .NET take IPv6 sockets for IPv4 addresses too, and those are in the second.
 #[cfg(target_os = "linux")]
-fn owner(table: &str, local: SocketAddr, remote: Option<SocketAddr>) -> Option<u32> {
-    row(table, local, remote)?.get(7)?.parse().ok()
+fn tables() -> Option<String> {
+    let table = std::fs::read_to_string("/proc/net/tcp").ok()?;
+    Some(table + &std::fs::read_to_string("/proc/net/tcp6").unwrap_or_default())
+}
+
+/// The user that owns the socket bound to `local`.
+#[cfg(target_os = "linux")]
+fn owner(tables: &str, local: SocketAddr, remote: Option<SocketAddr>) -> Option<u32> {
+    row(tables, local, remote)?.get(7)?.parse().ok()
 }
 
 #[cfg(target_os = "linux")]
-fn row(table: &str, local: SocketAddr, remote: Option<SocketAddr>) -> Option<Vec<&str>> {
-    let (local, remote) = (kernel_address(local)?, remote.map(kernel_address));
-    // Only listening and established sockets still have their owner there: of one that is closed already, root is named.
-    let has_owner = |fields: &Vec<&str>| matches!(fields.get(3), Some(&"01" | &"0A"));
-    table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>()).filter(has_owner).find(|fields| {
-        let remote_fits = remote.as_ref().is_none_or(|remote| fields.get(2).copied() == remote.as_deref());
-        fields.get(1).copied() == Some(local.as_str()) && remote_fits
-    })
+fn row(tables: &str, local: SocketAddr, remote: Option<SocketAddr>) -> Option<Vec<&str>> {
+    let (local, remote) = (kernel_addresses(local)?, remote.and_then(kernel_addresses));
+    let is = |field: Option<&&str>, addresses: &[String; 2]| field.is_some_and(|field| addresses.iter().any(|address| address == field));
+    // One that its process has closed already has no inode, and root is named as its owner.
+    let has_owner = |fields: &Vec<&str>| fields.get(9).is_some_and(|inode| *inode != "0");
+    tables
+        .lines()
+        .map(|line| line.split_whitespace().collect::<Vec<_>>())
+        .filter(has_owner)
+        .find(|fields| is(fields.get(1), &local) && remote.as_ref().is_none_or(|remote| is(fields.get(2), remote)))
 }
 
-/// `127.0.0.1:80` as the kernel writes it: the address as one number in the machine's byte order, then the port.
+/// `127.0.0.1:80` as the kernel writes it: the address as one number in the machine's byte order, then the port; and the same
+/// in an IPv6 address.
 #[cfg(target_os = "linux")]
-fn kernel_address(address: SocketAddr) -> Option<String> {
+fn kernel_addresses(address: SocketAddr) -> Option<[String; 2]> {
     let SocketAddr::V4(address) = address else { return None };
     let number = u32::from_ne_bytes(address.ip().octets());
-    Some(format!("{number:08X}:{:04X}", address.port()))
+    let mapped = u32::from_ne_bytes([0, 0, 0xFF, 0xFF]);
+    let (short, port) = (format!("{number:08X}"), address.port());
+    Some([format!("{short}:{port:04X}"), format!("{:016X}{mapped:08X}{short}:{port:04X}", 0)])
 }
 
 /// Who listens on a port of 127.0.0.1, in words, for the error that says it is taken.
 #[cfg(target_os = "linux")]
 pub fn holder_of(port: u16) -> Option<String> {
-    let table = std::fs::read_to_string("/proc/net/tcp").ok()?;
+    let table = tables()?;
     let loopback = SocketAddr::from(([127, 0, 0, 1], port));
     let any = SocketAddr::from(([0, 0, 0, 0], port));
     let fields = row(&table, loopback, None).or_else(|| row(&table, any, None))?;
@@ -84,9 +96,18 @@ mod tests {
 
     #[test]
     fn a_socket_that_is_closed_already_has_no_owner() {
-        let closed = TABLE.replace("0100007F:4B16 01", "0100007F:4B16 04");
+        let closed = TABLE.replace("1001        0 42", "   0        0 0");
         let (from, to) = (SocketAddr::from(([127, 0, 0, 1], 0xD431)), SocketAddr::from(([127, 0, 0, 1], 0x4B16)));
         assert_eq!(owner(&closed, from, Some(to)), None);
+    }
+
+    #[test]
+    fn a_client_may_have_a_socket_of_ipv6_or_be_done_with_its_request() {
+        let (from, to) = (SocketAddr::from(([127, 0, 0, 1], 0xD431)), SocketAddr::from(([127, 0, 0, 1], 0x4B16)));
+        let mapped = TABLE.replace("0100007F:", "0000000000000000FFFF00000100007F:");
+        assert_eq!(owner(&mapped, from, Some(to)), Some(1001));
+        let half_closed = TABLE.replace("0100007F:4B16 01", "0100007F:4B16 05");
+        assert_eq!(owner(&half_closed, from, Some(to)), Some(1001));
     }
 
     #[test]

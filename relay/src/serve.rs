@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use tabwire_mcp::state::State;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinHandle;
 
 use crate::cli::ServeOptions;
@@ -110,16 +110,21 @@ pub fn explain_bind(port: u16, error: std::io::Error) -> anyhow::Error {
     anyhow::Error::from(error).context(format!("cannot listen on 127.0.0.1:{port}"))
 }
 
-/// Ctrl-C, or a polite `kill`.
+/// Ctrl-C, a polite `kill`, or a terminal that is closed.
 pub struct StopSignals {
-    interrupt: tokio::signal::unix::Signal,
-    terminate: tokio::signal::unix::Signal,
+    interrupt: Signal,
+    terminate: Signal,
+    hangup: Option<Signal>,
 }
 
 impl StopSignals {
     pub fn new() -> anyhow::Result<Self> {
         let signals = || -> std::io::Result<Self> {
-            Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
+            Ok(Self {
+                interrupt: signal(SignalKind::interrupt())?,
+                terminate: signal(SignalKind::terminate())?,
+                hangup: ends_with_terminal().then(|| signal(SignalKind::hangup())).transpose()?,
+            })
         };
         signals().context("cannot listen for signals")
     }
@@ -128,6 +133,19 @@ impl StopSignals {
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
+            () = async {
+                match &mut self.hangup {
+                    Some(hangup) => drop(hangup.recv().await),
+                    None => std::future::pending().await,
+                }
+            } => {}
         }
     }
+}
+
+/// Not if it was started by `nohup`, which has the signal ignored; only Linux tells.
+fn ends_with_terminal() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 == 0)
 }

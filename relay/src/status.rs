@@ -2,9 +2,8 @@
 
 use std::process::ExitCode;
 
-use anyhow::bail;
+use anyhow::{Context as _, bail};
 use tabwire_mcp::relay::ask;
-use tabwire_mcp::state::State;
 
 use crate::cli::StatusOptions;
 use crate::discovery::RelayStatus;
@@ -12,8 +11,11 @@ use crate::home::Home;
 use crate::registry::SlotReport;
 
 pub async fn run(options: &StatusOptions) -> anyhow::Result<ExitCode> {
-    let Some(state) = Home::open()?.read_state() else {
-        return Ok(report_none(options, "no relay is running; start one with `tabwire serve` or `tabwire up`"));
+    let home = Home::open()?;
+    let Some(state) = home.running() else {
+        let killed = home.last().map(|state| format!(": the one on port {} (process {}) was killed", state.port, state.pid));
+        let text = format!("no relay is running{}; start one with `tabwire serve` or `tabwire up`", killed.unwrap_or_default());
+        return Ok(report_none(options, &text));
     };
     let asked = async { anyhow::Ok((ask::<RelayStatus>(state.port, "/").await?, ask::<SlotReport>(state.port, "/client-slot").await?)) };
     let (relay, slot) = match asked.await {
@@ -53,25 +55,15 @@ pub fn ensure_none_runs() -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn is_answered(state: State) -> bool {
-    ask::<RelayStatus>(state.port, "/").await.is_ok()
-}
-
-/// Prints the URL with the token: the one place that does, because it was asked for. Not when nobody answers there: the
-/// token would be handed to whoever takes the port next.
-pub async fn print_cdp_url() -> anyhow::Result<ExitCode> {
+/// Prints the URL with the token: the one place that does, because it was asked for. Not when no relay runs: the token would
+/// be handed to whoever takes the port next.
+pub fn print_cdp_url() -> anyhow::Result<ExitCode> {
     let home = Home::open()?;
-    if let Some(state) = home.read_state()
-        && !is_answered(state).await
-    {
-        bail!("the relay that wrote {} is gone; start one with `tabwire serve` or `tabwire up`", home.cdp_url_file().display());
+    if home.running().is_none() {
+        bail!("no relay is running in {}; start one with `tabwire serve` or `tabwire up`", home.path().display());
     }
-    match std::fs::read_to_string(home.cdp_url_file()) {
-        Ok(url) => say!("{}", url.trim()),
-        Err(_) => bail!(
-            "no relay is running here (there is no {}); start one with `tabwire serve` or `tabwire up`",
-            home.cdp_url_file().display()
-        ),
-    }
+    let file = home.cdp_url_file();
+    let url = std::fs::read_to_string(&file).with_context(|| format!("the relay that runs was told to write no {}", file.display()))?;
+    say!("{}", url.trim());
     Ok(ExitCode::SUCCESS)
 }

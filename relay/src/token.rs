@@ -48,7 +48,7 @@ impl Token {
 
 fn create(home: &Home, path: &Path) -> anyhow::Result<()> {
     let token = URL_SAFE_NO_PAD.encode(rand::random::<[u8; 32]>());
-    let mut file = tempfile::Builder::new().prefix(".new-").tempfile_in(home.path())?;
+    let mut file = home.new_file()?;
     file.write_all(token.as_bytes())?;
     // Only the first of several that start at once puts its file there; the others find it.
     match file.persist_noclobber(path) {

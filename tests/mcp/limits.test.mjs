@@ -106,6 +106,10 @@ test('the memory that large code took in the server is soon given back', async (
   }
 });
 
+test('code with half a character in it, as a text has that was cut, is run', async () => {
+  assert.equal((await run(`"${'😀'.slice(0, 1)} ${'😀'}"`)).text, '\ufffd 😀');
+});
+
 test('arguments that execute does not take are an error that says so; nothing is run or lost by it', async () => {
   await prepare();
   const { client } = await agent.started();

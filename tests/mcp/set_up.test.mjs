@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, copyFile, mkdir, readFile, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { chmod, readFile, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import http from 'node:http';
 import path from 'node:path';
 import { test } from 'node:test';
@@ -88,88 +88,73 @@ test('where no relay runs one is started, which stays; without an extension it s
   }
 });
 
-/** Makes the shared relay the one of this home too; what is new there is the runner. */
-async function shareRelay(home) {
-  for (const file of ['auth-token', 'state.json']) {
-    await copyFile(path.join(shared.chain.relay.home.path, file), path.join(home.path, file));
+/** Gives `use` the chain's home as it is before its first use, without the runner, and a folder for programs. */
+async function withoutRunner(use) {
+  const { home } = shared.chain.relay;
+  const runner = path.join(home.path, 'runner');
+  const programs = await temporaryFolder('bin');
+  await rm(runner, { recursive: true, force: true });
+  try {
+    await use(home, programs.path);
+  } finally {
+    await rm(runner, { recursive: true, force: true });
+    await programs.remove();
   }
 }
 
-test('at the first use the runner is installed, with progress; without Node or npm it says the one thing to do', async () => {
-  const home = await temporaryFolder('mcp');
-  await shareRelay(home);
-  const programs = path.join(home.path, 'bin');
-  await mkdir(programs);
+test('at the first use the runner is installed, with progress; without Node or npm it says the one thing to do', () => withoutRunner(async (home, programs) => {
   const start = (env) => startAgent({ home, port: shared.chain.relay.port, env, runner: false });
-  try {
-    const without = await start({ PATH: programs });
-    assert.ok((await without.execute('1')).text.includes(`Node.js 20 or newer, and \`node\` was not found\nNext: Ask the person to run \`${INSTALL_NODE}\``));
-    await without.stop();
+  const without = await start({ PATH: programs });
+  assert.ok((await without.execute('1')).text.includes(`Node.js 20 or newer, and \`node\` was not found\nNext: Ask the person to run \`${INSTALL_NODE}\``));
+  await without.stop();
 
-    await symlink(process.execPath, path.join(programs, 'node'));
-    const withoutNpm = await start({ PATH: programs });
-    const { text: words, error } = await withoutNpm.execute('1');
-    assert.equal(error.kind, 'no-npm');
-    assert.ok(words.includes(`\`npm\`, which brings it, was not found\nNext: Ask the person to run \`${INSTALL_NODE}\``), words);
-    await withoutNpm.stop();
+  await symlink(process.execPath, path.join(programs, 'node'));
+  const withoutNpm = await start({ PATH: programs });
+  const { text: words, error } = await withoutNpm.execute('1');
+  assert.equal(error.kind, 'no-npm');
+  assert.ok(words.includes(`\`npm\`, which brings it, was not found\nNext: Ask the person to run \`${INSTALL_NODE}\``), words);
+  await withoutNpm.stop();
 
-    await writeFile(path.join(programs, 'npm'), '#!/bin/sh\necho "npm error network unreachable" >&2\nexit 1\n');
-    await chmod(path.join(programs, 'npm'), 0o755);
-    const offline = await start({ PATH: `${programs}:/bin` });
-    assert.match((await offline.execute('1')).text, /could not be installed: npm ended with exit status: 1: npm error network unreachable\nNext: Ask the person to run `tabwire mcp --install`/);
-    await offline.stop();
+  await writeFile(path.join(programs, 'npm'), '#!/bin/sh\necho "npm error network unreachable" >&2\nexit 1\n');
+  await chmod(path.join(programs, 'npm'), 0o755);
+  const offline = await start({ PATH: `${programs}:/bin` });
+  assert.match((await offline.execute('1')).text, /could not be installed: npm ended with exit status: 1: npm error network unreachable\nNext: Ask the person to run `tabwire mcp --install`/);
+  await offline.stop();
 
-    const whole = await start({});
-    const messages = [];
-    const { text } = await whole.execute('2', { onprogress: ({ message }) => messages.push(message) });
-    assert.equal(text, '2');
-    assert.equal(messages[0], 'installing playwright-core, once (npm, about 15 MB)');
-    assert.ok(messages.includes('playwright-core is installed'));
-    assert.match(whole.log(), /installing playwright-core, once/);
-    await whole.stop();
-  } finally {
-    await home.remove();
-  }
-});
+  const whole = await start({});
+  const messages = [];
+  const { text } = await whole.execute('2', { onprogress: ({ message }) => messages.push(message) });
+  assert.equal(text, '2');
+  assert.equal(messages[0], 'installing playwright-core, once (npm, about 15 MB)');
+  assert.ok(messages.includes('playwright-core is installed'));
+  assert.match(whole.log(), /installing playwright-core, once/);
+  await whole.stop();
+}));
 
-test('a Node that is too old is told of with the way to a newer one, before and after the runner was installed', async () => {
-  const home = await temporaryFolder('mcp');
-  await shareRelay(home);
-  const programs = path.join(home.path, 'bin');
-  await mkdir(programs);
+test('a Node that is too old is told of with the way to a newer one, before and after the runner was installed', () => withoutRunner(async (home, programs) => {
   await writeFile(path.join(programs, 'node'), '#!/bin/sh\nif [ "$1" = --version ]; then echo v16.20.2; exit; fi\necho "SyntaxError: Unexpected token" >&2\nexit 1\n');
   await chmod(path.join(programs, 'node'), 0o755);
-  try {
-    for (const runner of [false, true]) {
-      const old = await startAgent({ home, port: shared.chain.relay.port, env: { PATH: `${programs}:/bin` }, runner });
-      const { text, error } = await old.execute('1');
-      assert.equal(error.kind, 'node-too-old', text);
-      assert.match(text, /`node --version` says 'v16\.20\.2'\nNext: Ask the person to run `(sudo npx --yes n lts|brew upgrade node)`/);
-      await old.stop();
-    }
-  } finally {
-    await home.remove();
+  for (const runner of [false, true]) {
+    const old = await startAgent({ home, port: shared.chain.relay.port, env: { PATH: `${programs}:/bin` }, runner });
+    const { text, error } = await old.execute('1');
+    assert.equal(error.kind, 'node-too-old', text);
+    assert.match(text, /`node --version` says 'v16\.20\.2'\nNext: Ask the person to run `(sudo npx --yes n lts|brew upgrade node)`/);
+    await old.stop();
   }
-});
+}));
 
-test('installs that run at once agree on one runner; one that is broken is told of with the way out', async () => {
-  const home = await temporaryFolder('mcp');
+test('installs that run at once agree on one runner; one that is broken is told of with the way out', () => withoutRunner(async (home) => {
   const install = () => promisify(execFile)(TABWIRE, ['mcp', '--install'], { env: { ...process.env, TABWIRE_HOME: home.path } });
-  try {
-    const [{ stdout }] = await Promise.all([install(), install()]);
-    assert.equal((await readdir(path.join(home.path, 'runner'))).length, 1);
-    const folder = /Ready: (\S+)/.exec(stdout)[1];
-    await rm(path.join(folder, 'node_modules/acorn'), { recursive: true });
-    await shareRelay(home);
-    const broken = await startAgent({ home, port: shared.chain.relay.port, runner: false });
-    const { text } = await broken.execute('1');
-    assert.match(text, /could not be started: [\s\S]*Cannot find package 'acorn'/);
-    assert.ok(text.includes(`Next: Ask the person to run \`rm -r '${folder}' && tabwire mcp --install\``), text);
-    await broken.stop();
-  } finally {
-    await home.remove();
-  }
-});
+  const [{ stdout }] = await Promise.all([install(), install()]);
+  assert.equal((await readdir(path.join(home.path, 'runner'))).length, 1);
+  const folder = /Ready: (\S+)/.exec(stdout)[1];
+  await rm(path.join(folder, 'node_modules/acorn'), { recursive: true });
+  const broken = await startAgent({ home, port: shared.chain.relay.port, runner: false });
+  const { text } = await broken.execute('1');
+  assert.match(text, /could not be started: [\s\S]*Cannot find package 'acorn'/);
+  assert.ok(text.includes(`Next: Ask the person to run \`rm -r '${folder}' && tabwire mcp --install\``), text);
+  await broken.stop();
+}));
 
 test('a port that something else has, and a relay of another home, are told apart', async () => {
   const other = http.createServer((_, response) => response.end('hello')).listen(0, '127.0.0.1');
@@ -192,11 +177,14 @@ test('a port that something else has, and a relay of another home, are told apar
   await once(squatter, 'listening');
   const deceived = await startAgent({ home, port: squatter.address().port });
   assert.match((await deceived.execute('1')).text, /is not the relay of this home/);
+  // A relay that was killed has left its file; its number is another's by now, and its port is this one.
+  await writeFile(path.join(home.path, 'state.json'), JSON.stringify({ port: squatter.address().port, pid: process.pid }));
+  assert.match((await deceived.execute('1')).text, /is not the relay of this home/);
   assert.deepEqual([...new Set(seen)], ['/'], 'and is told no token');
   await deceived.stop();
   squatter.close();
   const foreign = await startAgent({ home, port: shared.chain.relay.port });
-  assert.match((await foreign.execute('1')).text, /is not the relay of this home\nNext: It belongs to another home, or is none/);
+  assert.match((await foreign.execute('1')).text, /is not the relay of this home\nNext: It belongs to another home/);
   await foreign.stop();
   await home.remove();
 });
@@ -292,6 +280,10 @@ test('over HTTP only those with the token are let in, from no web page, and on t
     assert.equal((await remote.execute('state.n = 1; await page.setContent("<title>Far</title>"); page.title()')).text, 'Far');
     assert.equal((await remote.execute('state.n')).text, '1');
     await remote.stop();
+
+    await writeFile(path.join(home.path, 'auth-token'), 'A'.repeat(token.length));
+    assert.equal(await post(bearer), 401, 'a token that is no longer in the file opens nothing');
+    await writeFile(path.join(home.path, 'auth-token'), token);
   } finally {
     await endProcess(child);
   }

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use tabwire_tests::{Client, EXTENSION_ID, Relay, ScriptedExtension, http, run, tab};
+use tabwire_tests::{Client, EXTENSION_ID, Relay, ScriptedExtension, Start, http, run, tab};
 use tempfile::TempDir;
 
 #[tokio::test]
@@ -39,16 +39,31 @@ async fn status_without_a_relay_says_how_to_start_one() {
 }
 
 #[tokio::test]
-async fn status_of_a_relay_that_was_killed_says_that_it_does_not_answer() {
+async fn a_relay_that_was_killed_does_not_run_whoever_has_its_number_and_its_port_now() {
     let relay = Relay::start(&[]).await;
     let port = relay.port;
     let (_, home, _folder) = relay.stop(Signal::KILL).await;
-    assert!(home.join("state.json").exists());
+    // It left its files. The number is that of a process which lives, and at the port somebody answers as a relay does.
+    fs::write(home.join("state.json"), json!({ "port": port, "pid": std::process::id() }).to_string()).unwrap();
+    let _squatter = Relay::start_as(Start { arguments: &["--port", &port.to_string()], ..Start::default() }).await;
     let told = run(&home, &["status", "--json"], &[]);
     assert_eq!(told.code, Some(1));
     let status: Value = serde_json::from_str(&told.stdout).unwrap();
     assert_eq!(status["running"], false);
-    assert!(status["error"].as_str().unwrap().contains(&port.to_string()), "{status}");
+    assert!(status["error"].as_str().unwrap().contains(&format!("port {port} ")), "{status}");
+    let told = run(&home, &["cdp-url"], &[]);
+    assert_eq!((told.code, told.stdout.as_str()), (Some(1), ""), "the token is for nobody there");
+}
+
+#[test]
+fn a_command_line_that_is_wrong_is_told_as_json_where_that_was_asked() {
+    let folder = TempDir::new().unwrap();
+    for arguments in [["exec", "--json", "--timeout", "soon"], ["tabs", "--json", "--port", "0"]] {
+        let told = run(&folder.path().join("home"), &arguments, &[]);
+        assert_eq!(told.code, Some(2));
+        let answer: Value = serde_json::from_str(&told.stdout).unwrap();
+        assert_eq!((&answer["ok"], &answer["error"]["kind"]), (&json!(false), &json!("command-line")), "{told:?}");
+    }
 }
 
 #[tokio::test]

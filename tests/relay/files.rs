@@ -8,7 +8,7 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use rustix::process::Signal;
 use serde_json::json;
-use tabwire_tests::{Client, Ended, Relay, ScriptedExtension, Start, http, tab};
+use tabwire_tests::{Client, Ended, Relay, ScriptedExtension, Start, http, run, tab};
 use tempfile::TempDir;
 
 fn mode(path: &Path) -> u32 {
@@ -36,7 +36,7 @@ async fn refused_in(folder: &Arc<TempDir>) -> Ended {
 
 #[tokio::test]
 async fn the_files_are_private_under_any_umask() {
-    for umask in ["000", "022", "077"] {
+    for umask in ["000", "022", "077", "277", "777"] {
         let relay = Relay::start_as(Start { umask: Some(umask), ..Start::default() }).await;
         let home = relay.home();
         assert_eq!(mode(&home), 0o700, "umask {umask}");
@@ -140,6 +140,8 @@ async fn a_home_that_is_no_folder_of_its_own_is_refused() {
     symlink(&elsewhere, &home).unwrap();
     let ended = refused_in(&folder).await;
     assert!(ended.stderr.contains("follows no link"), "{ended:?}");
+    let ended = run(&home.join(""), &["serve", "--port", "0"], &[]);
+    assert!(ended.stderr.contains("follows no link"), "nor with a slash at its end: {ended:?}");
     fs::remove_file(&home).unwrap();
     fs::write(&home, "").unwrap();
     refused_in(&folder).await;
@@ -164,8 +166,8 @@ async fn fifty_relays_that_start_at_once_agree_on_one_token() {
 }
 
 #[tokio::test]
-async fn both_signals_end_the_relay_politely_and_take_its_files_away() {
-    for signal in [Signal::INT, Signal::TERM] {
+async fn each_signal_ends_the_relay_politely_and_takes_its_files_away() {
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
         let relay = Relay::start(&[]).await;
         let extension = ScriptedExtension::connect(&relay, &[tab(1)]).await;
         let mut client = Client::connect(&relay).await;

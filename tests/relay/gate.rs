@@ -63,6 +63,21 @@ async fn a_client_without_the_right_token_is_refused() {
     assert_eq!(answer.status, 101);
 }
 
+/// Java and .NET make such sockets for any address.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_client_with_a_socket_of_ipv6_is_let_in_and_so_is_one_that_has_said_all_it_has_to_say() {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    let relay = Relay::start(&[]).await;
+    let address = std::net::Ipv4Addr::LOCALHOST.to_ipv6_mapped();
+    let mut stream = tokio::net::TcpStream::connect((address, relay.port)).await.unwrap();
+    stream.write_all(http::head(relay.port, "GET", "/", &[("Connection", "close")]).as_bytes()).await.unwrap();
+    stream.shutdown().await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+}
+
 #[tokio::test]
 async fn a_client_with_any_origin_is_refused_even_with_the_token() {
     let relay = Relay::start(&[]).await;
