@@ -275,6 +275,19 @@ test('reset connects anew, empties the state, and reports the tabs and the page 
   assert.equal((await run('[state.x ?? 0, typeof y, await page.title()]')).text, '[0,"undefined","Form"]');
 });
 
+test('a state with code in it, or very large, keeps nobody from the browser, and the rest of it is renewed', async () => {
+  const make = '() => ({ get next() { return make() }, get mainFrame() { throw 1 } })';
+  await run(`const make = ${make}; state.rows = Array.from({ length: 300_000 }, (_, n) => ({ n }));
+    Object.assign(state, { evil: make(), proxy: new Proxy({}, { get() { throw 1 }, ownKeys() { throw 1 } }), frame: { childFrames() {} }, mine: { page } });
+    Object.defineProperty(state, 'bad', { enumerable: true, get() { throw new Error('getter!') } }); Object.defineProperty(state, 'endless', { enumerable: true, get: make });
+    Object.defineProperty(globalThis, 'noSetter', { enumerable: true, get: () => ({ page }) }); kept = [page];
+    await browser.close()`);
+  const began = performance.now();
+  assert.equal((await run('[state.mine.page === page, kept[0] === page, noSetter.page === page, state.rows.length]')).text, '[true,true,true,300000]');
+  assert.ok(performance.now() - began < 10_000);
+  await agent.reset();
+});
+
 test('the token is in nothing that the code or the server says', async () => {
   const token = new URL(shared.chain.cdpUrl).searchParams.get('token');
   const { text } = await run(`JSON.stringify(browser._initializer ?? {}) + '${token}'`);
