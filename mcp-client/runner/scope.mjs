@@ -77,6 +77,8 @@ export class Scope {
     this.#link.context.setDefaultTimeout(Math.max(500, timeoutMs * 0.8));
     await this.#reviveRefsFor(code, timeoutMs);
     const opened = needsPage ? await this.#ensurePage() : undefined;
+    // Earlier code may have made something else of them: `pages = pages()`.
+    Object.entries(this.#given).forEach(([name, meant]) => Reflect.defineProperty(this.#globals, name, meant));
     try {
       await this.#show(await script.runInContext(this.#globals));
     } finally {

@@ -101,6 +101,13 @@ test('`page = …` takes another tab into use, and only a page is taken', async 
   assert.equal((await run('page.title()')).text, 'Form');
 });
 
+test('names that code has overwritten are as they were in the next call; its state and names of its own stay', async () => {
+  await run('pages = pages(); snapshot = await snapshot(); console = null; output = screenshot = 5; context = browser = null; state = { kept: 1 }; mine = 2');
+  const { text, images } = await run('console.log(pages().length); await screenshot(); [typeof output, typeof context.pages, typeof browser.contexts, typeof (await snapshot()), state.kept, mine]');
+  assert.match(text, /^\d+\n\["function","function","function","string",1,2\]$/);
+  assert.equal(images.length, 1);
+});
+
 test('a tab of the person is taken over by its address, and no other tab is touched', async () => {
   await openTabs(shared.chain, [shared.site.url('/other?mine'), shared.site.url('/other?untouched')]);
   await run(`state.own = page; page = pages().find((page) => page.url().endsWith('?mine'))`);
