@@ -262,6 +262,28 @@ test('errors say what happened, where in the code, and the next step', async () 
   }
 });
 
+test('whatever is thrown is told of with the next step, and what was printed before it', async () => {
+  for (const [thrown, words] of [
+    ['new Proxy({}, { has() { throw 1 } })', /thrown: \{\}/],
+    ['new Proxy({}, { getPrototypeOf() { throw 1 }, get() { throw 1 } })', /thrown: \{\}/],
+    ['Object.assign(new Error("x"), { name: Symbol("q") })', /Symbol\(q\): x/],
+    ['{ message: Object.create(null) }', /thrown: \{ message: \[Object: null prototype\] \{\} \}/],
+    ['{ get message() { throw 1 }, [Symbol.for("nodejs.util.inspect.custom")]() { throw 1 } }', /thrown: what cannot be described/],
+    ['null', /thrown: null/],
+  ]) {
+    const { text, error } = await fails(`console.log("said before"); throw ${thrown}`);
+    assert.equal(error.kind, 'code');
+    assert.match(text, /^said before\n/);
+    assert.match(text, words);
+    assert.match(text, /\nNext: Correct the code and call again/);
+  }
+  assert.equal((await run('5')).text, '5', 'and nothing of it in the next answer');
+  await fails('state.reads = 0; throw { get message() { state.reads += 1; return "x".repeat(30_000) } }');
+  assert.equal((await run('state.reads')).text, '1', 'a long one is read once, and not for each next step that there is');
+  const { text } = await run('Promise.reject(new Proxy({}, { has() { throw 1 }, get() { throw 1 } })); await new Promise((r) => setTimeout(r, 50)); 5');
+  assert.equal(text, '[a promise was rejected, left behind by the code: thrown: {}]\n5');
+});
+
 test('a promise that was left behind ends nothing, and is told of', async () => {
   const { text } = await run('Promise.reject(new Error("forgotten")); setTimeout(() => { throw new Error("late") }, 1); await new Promise((r) => setTimeout(r, 50)); 5');
   assert.match(text, /a promise was rejected, left behind by the code: Error: forgotten/);
