@@ -209,6 +209,20 @@ test('pictures that are too large are scaled, and it is said', async () => {
   }
 });
 
+test('a JPEG with too long an edge is scaled too, and of the types only those that can be are taken', async () => {
+  for (const code of [`await screenshot(page.locator('body'), { type: 'jpeg', quality: 20 })`, `page.screenshot({ type: 'jpeg', quality: 20, fullPage: true })`]) {
+    const { images: [{ data, mimeType }], text } = await run(`await page.goto('${shared.site.url('/tall')}'); ${code}`);
+    assert.equal(mimeType, 'image/jpeg');
+    const { jpegjs } = createRequire(import.meta.url)('playwright-core/lib/utilsBundle');
+    assert.equal(jpegjs.decode(Buffer.from(data, 'base64')).height, 8_000);
+    assert.match(text, /the picture is \d+x8000, scaled from \d+x12000/);
+  }
+  const small = await run(`await screenshot({ type: 'jpeg' })`);
+  assert.deepEqual([small.images[0].mimeType, small.text.includes('scaled')], ['image/jpeg', false]);
+  assert.match((await fails(`await screenshot({ type: 'webp' })`)).text, /TypeError: screenshot takes the types png and jpeg, not webp/);
+  assert.match((await run('Buffer.from([0xff, 0xd8, 0xff, 0xe0])')).text, /^<Buffer ff d8 ff e0>$/, 'the beginning alone is no picture');
+});
+
 test('what is longer than the limit is cut, and the rest can be asked for', async () => {
   const { text } = await run(`"0123456789".repeat(3000)`);
   assert.match(text, /\[cut: 20000 of 30000 characters\. The rest: output\(20000\)/);
