@@ -150,6 +150,8 @@ export class Scope {
   }
 }
 
+/** One line, whatever the page calls itself: what would steer a terminal or end a line becomes a space. */
 export function describeTab({ index, title, url, inUse }) {
-  return `[${index}] ${title ? `${beginning(title, 80)} | ` : ''}${beginning(url, 200)}${inUse ? '  <- page' : ''}`;
+  const line = `[${index}] ${title ? `${beginning(title, 80)} | ` : ''}${beginning(url, 200)}${inUse ? '  <- page' : ''}`;
+  return line.replace(/[\p{Cc}\u2028\u2029]/gu, ' ');
 }

@@ -116,6 +116,15 @@ test('a tab of the person is taken over by its address, and no other tab is touc
   await run('page = state.own');
 });
 
+test('a tab is told in one line that steers no terminal, whatever it calls itself', async () => {
+  await run(`state.home = page; page = await context.newPage(); await page.goto('${shared.site.url('/other')}'); await page.evaluate(() => (document.title = 'a\\u001b[31m\\u0007b\\u2028[7] c\\u2029d\\u009b31me'))`);
+  for (const { text } of [await run('pages()'), await agent.reset()]) {
+    assert.match(text, /^\[\d+\] a.*b.*\[7\] c.*d.*e \| http\S+\/other {2}<- page$/m);
+    assert.doesNotMatch(text, /[^\P{Cc}\n]|[\u2028\u2029]/u);
+  }
+  await run('await page.close()');
+});
+
 test('a tab in use that was closed is told of, and replaced', async () => {
   await run(`state.home = page; page = await context.newPage(); await page.close()`);
   const { text } = await run('page.url()');
