@@ -76,6 +76,7 @@ const requests = {
       if (link.hasCrashed) {
         output.line(`[The page has crashed. ${AFTER_CRASH}]`);
       }
+      output.check();
       return { ok: output.end() };
     } catch (error) {
       const failure = explain(error, code, { lost: await link.lost(), hasCrashed: link.hasCrashed });
