@@ -7,6 +7,9 @@ import { beginning } from './output.mjs';
 
 export const AFTER_CRASH = 'Go on in a new one: `const url = page.url(); page = await context.newPage(); await page.goto(url)`.';
 
+/** How much of an error's words is looked through for what to do next. */
+const MATCHED = 100_000;
+
 /** What to do next when something of the way to the browser has gone, whatever the error says of it. */
 const LOST = {
   connection: 'The connection to the browser was lost, and what was under way may have happened. Call again: `page` and `state` are kept.',
@@ -41,26 +44,38 @@ const NEXT = [
  * @returns {{ kind: string, message: string, next: string }}
  */
 export function explain(error, code, { lost, hasCrashed }) {
-  if (error instanceof CodeError) {
+  if (attempt(() => error instanceof CodeError)) {
     return { kind: 'syntax', message: `SyntaxError: ${error.message}`, next: 'Nothing was run: correct it and call again.' };
   }
-  const said = NEXT.find(([pattern]) => pattern.test(wordsOf(error)))[1];
+  const words = wordsOf(error);
+  const matched = beginning(words, MATCHED);
+  const said = NEXT.find(([pattern]) => pattern.test(matched))[1];
   const next = LOST[lost] ?? (hasCrashed ? `The page has crashed. ${AFTER_CRASH}` : said);
-  return { kind: /Timeout/.test(error?.name ?? '') ? 'playwright-timeout' : 'code', message: describe(error, code), next };
+  return { kind: attempt(() => /Timeout/.test(error.name)) ? 'playwright-timeout' : 'code', message: words + where(error, code), next };
 }
 
 /** What happened, and where in the code. */
 export const describe = (error, code) => wordsOf(error) + where(error, code);
 
+/** Reads something of what was thrown; nothing, if that throws in turn, as getters and proxies of the code's may. */
+function attempt(read) {
+  try {
+    return read();
+  } catch {
+    return undefined;
+  }
+}
+
 function wordsOf(error) {
-  const isError = typeof error === 'object' && error !== null && 'message' in error;
-  const text = util.stripVTControlCharacters(isError ? `${error.name ?? 'Error'}: ${error.message}` : `thrown: ${util.inspect(error)}`);
-  return text.replace(/^Error: (\w+(\.\w+)*: )/, '$1').trimEnd();
+  const isError = attempt(() => typeof error === 'object' && error !== null && 'message' in error);
+  const said = isError ? attempt(() => `${String(error.name ?? 'Error')}: ${String(error.message)}`) : undefined;
+  const text = said ?? attempt(() => `thrown: ${util.inspect(error)}`) ?? 'thrown: what cannot be described';
+  return util.stripVTControlCharacters(text).replace(/^Error: (\w+(\.\w+)*: )/, '$1').trimEnd();
 }
 
 /** The line of the code that the error came from. */
 function where(error, code) {
-  const place = new RegExp(`${FILE.replace('.', '\\.')}:(\\d+)`).exec(error?.stack ?? '');
+  const place = attempt(() => new RegExp(`${FILE.replace('.', '\\.')}:(\\d+)`).exec(error.stack));
   const line = place ? code.split('\n')[Number(place[1]) - 1] : undefined;
   return line ? `\nat line ${place[1]}: ${beginning(line.trim(), 200)}` : '';
 }

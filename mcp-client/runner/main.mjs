@@ -58,13 +58,15 @@ const requests = {
     secret = new URL(url).searchParams.get('token') ?? undefined;
     const old = { browser: link.browser, context: link.context };
     try {
-      if ((await link.connect({ url, target })) && old.browser) {
-        await scope.renew(old);
+      if (!(await link.connect({ url, target })) || !old.browser) {
+        return { ok: {} };
       }
-      return { ok: {} };
     } catch (error) {
       return { error: { kind: connectFault(error.message), message: error.message.split('\nCall log')[0] } };
     }
+    // The browser is there, whatever the state holds.
+    await scope.renew(old).catch((error) => output.line(`[What the state holds of the former connection is not good any more: ${beginning(describe(error, ''), 500)}]`));
+    return { ok: {} };
   },
 
   async execute({ code, timeoutMs, outputLimit, imageLimit }) {
@@ -74,6 +76,7 @@ const requests = {
       if (link.hasCrashed) {
         output.line(`[The page has crashed. ${AFTER_CRASH}]`);
       }
+      output.check();
       return { ok: output.end() };
     } catch (error) {
       const failure = explain(error, code, { lost: await link.lost(), hasCrashed: link.hasCrashed });

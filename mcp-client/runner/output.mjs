@@ -8,6 +8,8 @@ import { chromium } from 'playwright-core';
 
 /** A call that says more than this has its end forgotten. */
 const KEPT = 16 << 20;
+/** The same where the limit is higher, as a shell's is: as JSON, six letters for one at worst, it must still be one string. */
+const KEPT_AT_MOST = 64 << 20;
 /** All pictures of an answer in base64: MCP's own client closes the connection at 10 MiB. */
 const PICTURES = 6_000_000;
 // Node's `dir` passes over what objects say of themselves unless it is told not to.
@@ -22,6 +24,7 @@ Object.getPrototypeOf(Object.getPrototypeOf(chromium))[util.inspect.custom] = fu
 export class Output {
   #text = '';
   #limit = 0;
+  #kept = KEPT;
   /** The whole of the last output that was cut. */
   #whole = '';
   #forgotten = false;
@@ -38,6 +41,7 @@ export class Output {
 
   begin(limit, imageLimit) {
     this.#limit = limit;
+    this.#kept = Math.max(KEPT, Math.min(limit, KEPT_AT_MOST));
     // Whoever takes larger pictures than that, as a shell does, takes more of them too.
     this.#room = imageLimit === null ? Infinity : Math.max(PICTURES, imageLimit);
   }
@@ -47,7 +51,7 @@ export class Output {
     if (this.#forgotten) {
       return;
     }
-    const kept = beginning(text, KEPT - before);
+    const kept = beginning(text, this.#kept - before);
     this.#forgotten = kept.length < text.length;
     this.#text += `${kept}\n`;
     if (before < this.#limit) {
@@ -64,6 +68,13 @@ export class Output {
     this.#images.push(image);
     if (note) {
       this.line(note);
+    }
+  }
+
+  /** Throws if something is lost that the limit would have let through: whoever has none takes the output for all of it. */
+  check() {
+    if (this.#forgotten && this.#limit > this.#kept) {
+      throw new RangeError(`the output is longer than ${this.#kept} characters; what came after them is lost`);
     }
   }
 

@@ -15,7 +15,7 @@ export class Scope {
   #output;
   #snapshots;
   #globals;
-  /** The names that are there from the beginning; what the code adds is its own. */
+  /** The names that are there in every call, as they are meant; `state`, and what the code adds, is its own. */
   #given;
   #imageLimit = 0;
   /** Whether code has set what ends with the connection. */
@@ -63,8 +63,9 @@ export class Scope {
       context: { enumerable: true, get: () => link.context },
       browser: { enumerable: true, get: () => link.browser },
     });
+    const { state: _, ...given } = Object.getOwnPropertyDescriptors(names);
+    this.#given = given;
     this.#globals = createRealm(names);
-    this.#given = new Set(Object.keys(this.#globals));
   }
 
   /** Runs code; its value goes to the output. */
@@ -76,6 +77,8 @@ export class Scope {
     this.#link.context.setDefaultTimeout(Math.max(500, timeoutMs * 0.8));
     await this.#reviveRefsFor(code, timeoutMs);
     const opened = needsPage ? await this.#ensurePage() : undefined;
+    // Earlier code may have made something else of them: `pages = pages()`.
+    Object.entries(this.#given).forEach(([name, meant]) => Reflect.defineProperty(this.#globals, name, meant));
     try {
       await this.#show(await script.runInContext(this.#globals));
     } finally {
@@ -132,17 +135,23 @@ export class Scope {
 
   /** After a new connection: what the code has kept of the old one is put in anew. */
   async renew(old) {
-    const names = Object.keys(this.#globals).filter((name) => name === 'state' || !this.#given.has(name));
-    const kept = Object.fromEntries(names.map((name) => [name, this.#globals[name]]));
-    await renew(this.#link, old, kept);
-    Object.assign(this.#globals, kept);
     if (this.#hasSet) {
       this.#hasSet = false;
       this.#output.line('[The connection to the browser is a new one: listeners, routes and emulation that the code had set are gone.]');
     }
+    const kept = {};
+    for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(this.#globals))) {
+      if (value !== undefined && !Object.hasOwn(this.#given, name)) {
+        kept[name] = value;
+      }
+    }
+    await renew(this.#link, old, kept);
+    Object.entries(kept).forEach(([name, value]) => Reflect.set(this.#globals, name, value));
   }
 }
 
+/** One line, whatever the page calls itself: what would steer a terminal or end a line becomes a space. */
 export function describeTab({ index, title, url, inUse }) {
-  return `[${index}] ${title ? `${beginning(title, 80)} | ` : ''}${beginning(url, 200)}${inUse ? '  <- page' : ''}`;
+  const line = `[${index}] ${title ? `${beginning(title, 80)} | ` : ''}${beginning(url, 200)}${inUse ? '  <- page' : ''}`;
+  return line.replace(/[\p{Cc}\u2028\u2029]/gu, ' ');
 }

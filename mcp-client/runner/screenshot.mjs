@@ -3,6 +3,7 @@
 import { createRequire } from 'node:module';
 
 import { drawLabels } from './labels.mjs';
+import { show } from './output.mjs';
 
 const require = createRequire(import.meta.url);
 const { PNG, jpegjs } = require('playwright-core/lib/utilsBundle');
@@ -11,12 +12,17 @@ const { iso } = require('playwright-core/lib/coreBundle');
 /** What models take at most, whatever its bytes. */
 const LONGEST_EDGE = 8_000;
 const JPEG_QUALITY = 75;
+/** What can be made smaller here; Playwright has WebP as well. */
+const TYPES = ['png', 'jpeg'];
 
 /**
  * `screenshot()`, `screenshot(locator)`, either with Playwright's options and `{ labels: true }`.
  * @returns {Promise<{ image: { data: string, mimeType: string }, note?: string }>}
  */
 export async function screenshot({ page, locator, rest: { labels = false, type = 'png', ...options } }, limit) {
+  if (!TYPES.includes(type)) {
+    throw new TypeError(`screenshot takes the types ${TYPES.join(' and ')}, not ${show(type)}`);
+  }
   const { cut, note } = limit === null ? {} : await cutTall(page, locator, options);
   const taken = await (locator ?? page).screenshot({ scale: 'css', ...options, ...cut, type: labels ? 'png' : type });
   if (!labels) {
@@ -78,18 +84,33 @@ function edgeOf(frame) {
 }
 
 export function isImage(value) {
-  return Buffer.isBuffer(value) && (isPng(value) || isJpeg(value));
+  return Buffer.isBuffer(value) && sizeOf(value) !== undefined;
 }
 
 const isPng = (bytes) => bytes.subarray(0, 4).equals(Buffer.from([0x89, 0x50, 0x4e, 0x47]));
 const isJpeg = (bytes) => bytes.subarray(0, 3).equals(Buffer.from([0xff, 0xd8, 0xff]));
 
+/** Width and height, from the head; nothing, if it is no picture. */
+function sizeOf(bytes) {
+  if (isPng(bytes) && bytes.length >= 24) {
+    return [bytes.readUInt32BE(16), bytes.readUInt32BE(20)];
+  }
+  // A JPEG is a row of segments, each with a marker and its length; the size is in the one that begins the frame (SOF).
+  let at = 2;
+  while (isJpeg(bytes) && at + 9 <= bytes.length && bytes[at] === 0xff) {
+    const marker = bytes[at + 1];
+    if (marker >= 0xc0 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker)) {
+      return [bytes.readUInt16BE(at + 7), bytes.readUInt16BE(at + 5)];
+    }
+    at += marker === 0xff ? 1 : 2 + bytes.readUInt16BE(at + 2);
+  }
+  return undefined;
+}
+
 /** As it is if it fits, or if there is no limit; else as JPEG; else smaller. */
 export function fit(bytes, limit, before = undefined) {
   const decode = () => (isPng(bytes) ? PNG.sync.read(bytes) : jpegjs.decode(bytes, { maxMemoryUsageInMB: 512 }));
-  // The size stands at the same place of every PNG.
-  const longest = isPng(bytes) ? Math.max(bytes.readUInt32BE(16), bytes.readUInt32BE(20)) : 0;
-  if (limit === null || (bytes.length <= limit && longest <= LONGEST_EDGE)) {
+  if (limit === null || (bytes.length <= limit && Math.max(...sizeOf(bytes)) <= LONGEST_EDGE)) {
     return { image: { data: bytes.toString('base64'), mimeType: isPng(bytes) ? 'image/png' : 'image/jpeg' }, note: before };
   }
   const whole = decode();

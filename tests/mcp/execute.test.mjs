@@ -101,12 +101,28 @@ test('`page = …` takes another tab into use, and only a page is taken', async 
   assert.equal((await run('page.title()')).text, 'Form');
 });
 
+test('names that code has overwritten are as they were in the next call; its state and names of its own stay', async () => {
+  await run('pages = pages(); snapshot = await snapshot(); console = null; output = screenshot = 5; context = browser = null; state = { kept: 1 }; mine = 2');
+  const { text, images } = await run('console.log(pages().length); await screenshot(); [typeof output, typeof context.pages, typeof browser.contexts, typeof (await snapshot()), state.kept, mine]');
+  assert.match(text, /^\d+\n\["function","function","function","string",1,2\]$/);
+  assert.equal(images.length, 1);
+});
+
 test('a tab of the person is taken over by its address, and no other tab is touched', async () => {
   await openTabs(shared.chain, [shared.site.url('/other?mine'), shared.site.url('/other?untouched')]);
   await run(`state.own = page; page = pages().find((page) => page.url().endsWith('?mine'))`);
   assert.equal((await run('page.title()')).text, 'Other');
   assert.ok(!(await attachedUrls(shared.chain)).includes(shared.site.url('/other?untouched')));
   await run('page = state.own');
+});
+
+test('a tab is told in one line that steers no terminal, whatever it calls itself', async () => {
+  await run(`state.home = page; page = await context.newPage(); await page.goto('${shared.site.url('/other')}'); await page.evaluate(() => (document.title = 'a\\u001b[31m\\u0007b\\u2028[7] c\\u2029d\\u009b31me'))`);
+  for (const { text } of [await run('pages()'), await agent.reset()]) {
+    assert.match(text, /^\[\d+\] a.*b.*\[7\] c.*d.*e \| http\S+\/other {2}<- page$/m);
+    assert.doesNotMatch(text, /[^\P{Cc}\n]|[\u2028\u2029]/u);
+  }
+  await run('await page.close()');
 });
 
 test('a tab in use that was closed is told of, and replaced', async () => {
@@ -202,6 +218,20 @@ test('pictures that are too large are scaled, and it is said', async () => {
   }
 });
 
+test('a JPEG with too long an edge is scaled too, and of the types only those that can be are taken', async () => {
+  for (const code of [`await screenshot(page.locator('body'), { type: 'jpeg', quality: 20 })`, `page.screenshot({ type: 'jpeg', quality: 20, fullPage: true })`]) {
+    const { images: [{ data, mimeType }], text } = await run(`await page.goto('${shared.site.url('/tall')}'); ${code}`);
+    assert.equal(mimeType, 'image/jpeg');
+    const { jpegjs } = createRequire(import.meta.url)('playwright-core/lib/utilsBundle');
+    assert.equal(jpegjs.decode(Buffer.from(data, 'base64')).height, 8_000);
+    assert.match(text, /the picture is \d+x8000, scaled from \d+x12000/);
+  }
+  const small = await run(`await screenshot({ type: 'jpeg' })`);
+  assert.deepEqual([small.images[0].mimeType, small.text.includes('scaled')], ['image/jpeg', false]);
+  assert.match((await fails(`await screenshot({ type: 'webp' })`)).text, /TypeError: screenshot takes the types png and jpeg, not webp/);
+  assert.match((await run('Buffer.from([0xff, 0xd8, 0xff, 0xe0])')).text, /^<Buffer ff d8 ff e0>$/, 'the beginning alone is no picture');
+});
+
 test('what is longer than the limit is cut, and the rest can be asked for', async () => {
   const { text } = await run(`"0123456789".repeat(3000)`);
   assert.match(text, /\[cut: 20000 of 30000 characters\. The rest: output\(20000\)/);
@@ -255,6 +285,28 @@ test('errors say what happened, where in the code, and the next step', async () 
   }
 });
 
+test('whatever is thrown is told of with the next step, and what was printed before it', async () => {
+  for (const [thrown, words] of [
+    ['new Proxy({}, { has() { throw 1 } })', /thrown: \{\}/],
+    ['new Proxy({}, { getPrototypeOf() { throw 1 }, get() { throw 1 } })', /thrown: \{\}/],
+    ['Object.assign(new Error("x"), { name: Symbol("q") })', /Symbol\(q\): x/],
+    ['{ message: Object.create(null) }', /thrown: \{ message: \[Object: null prototype\] \{\} \}/],
+    ['{ get message() { throw 1 }, [Symbol.for("nodejs.util.inspect.custom")]() { throw 1 } }', /thrown: what cannot be described/],
+    ['null', /thrown: null/],
+  ]) {
+    const { text, error } = await fails(`console.log("said before"); throw ${thrown}`);
+    assert.equal(error.kind, 'code');
+    assert.match(text, /^said before\n/);
+    assert.match(text, words);
+    assert.match(text, /\nNext: Correct the code and call again/);
+  }
+  assert.equal((await run('5')).text, '5', 'and nothing of it in the next answer');
+  await fails('state.reads = 0; throw { get message() { state.reads += 1; return "x".repeat(30_000) } }');
+  assert.equal((await run('state.reads')).text, '1', 'a long one is read once, and not for each next step that there is');
+  const { text } = await run('Promise.reject(new Proxy({}, { has() { throw 1 }, get() { throw 1 } })); await new Promise((r) => setTimeout(r, 50)); 5');
+  assert.equal(text, '[a promise was rejected, left behind by the code: thrown: {}]\n5');
+});
+
 test('a promise that was left behind ends nothing, and is told of', async () => {
   const { text } = await run('Promise.reject(new Error("forgotten")); setTimeout(() => { throw new Error("late") }, 1); await new Promise((r) => setTimeout(r, 50)); 5');
   assert.match(text, /a promise was rejected, left behind by the code: Error: forgotten/);
@@ -273,6 +325,19 @@ test('reset connects anew, empties the state, and reports the tabs and the page 
   assert.ok(!isError, text);
   assert.match(text, /^Connected anew; `state` is empty\.\npage: http\S+\/\n\d+ pages:\n\[0\]/);
   assert.equal((await run('[state.x ?? 0, typeof y, await page.title()]')).text, '[0,"undefined","Form"]');
+});
+
+test('a state with code in it, or very large, keeps nobody from the browser, and the rest of it is renewed', async () => {
+  const make = '() => ({ get next() { return make() }, get mainFrame() { throw 1 } })';
+  await run(`const make = ${make}; state.rows = Array.from({ length: 300_000 }, (_, n) => ({ n }));
+    Object.assign(state, { evil: make(), proxy: new Proxy({}, { get() { throw 1 }, ownKeys() { throw 1 } }), frame: { childFrames() {} }, mine: { page } });
+    Object.defineProperty(state, 'bad', { enumerable: true, get() { throw new Error('getter!') } }); Object.defineProperty(state, 'endless', { enumerable: true, get: make });
+    Object.defineProperty(globalThis, 'noSetter', { enumerable: true, get: () => ({ page }) }); kept = [page];
+    await browser.close()`);
+  const began = performance.now();
+  assert.equal((await run('[state.mine.page === page, kept[0] === page, noSetter.page === page, state.rows.length]')).text, '[true,true,true,300000]');
+  assert.ok(performance.now() - began < 10_000);
+  await agent.reset();
 });
 
 test('the token is in nothing that the code or the server says', async () => {

@@ -54,8 +54,14 @@ test('the tabs are as they were when a run is done', async () => {
   assert.deepEqual(await openUrls(), before, 'or was interrupted');
 });
 
-test('a shell gets all of the output, however long', async () => {
-  assert.equal((await tabwire(['exec', '-e', '"x".repeat(300_000)'])).stdout.length, 300_001);
+test('a shell gets all of the output; what is too long even for it is an error', async () => {
+  for (const length of [300_000, 30_000_000]) {
+    assert.equal((await tabwire(['exec', '-e', `"x".repeat(${length})`])).stdout.length, length + 1);
+  }
+  const { code, stdout, stderr } = await tabwire(['exec', '-e', '"x".repeat(70_000_000)']);
+  assert.equal(code, 1);
+  assert.ok(stdout.startsWith('x'.repeat(64 << 20)));
+  assert.match(stderr, /^Error: RangeError: the output is longer than 67108864 characters; what came after them is lost\nNext: /);
 });
 
 test('the exit code tells a fault of the code from one of the set-up and from the clock', async () => {
