@@ -2,11 +2,16 @@
 //! would wait for its answer for ever. So half a character, which JavaScript writes as an escape, becomes the sign for one
 //! that is lost, and any other such line a request that is answered with the reason.
 
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader};
 
 /// The method of the request that stands for a line which cannot be read; `reason` is its parameter.
 pub const UNREADABLE: &str = "tabwire/unreadable";
+/// Longer ones, which no agent says by mistake, are passed on unread: to keep them here too would take too much memory.
+const LOOKED_AT: usize = 1 << 20;
 /// As long as the SDK takes them.
 const LONGEST_LINE: usize = 16 << 20;
 const BUFFER: usize = 64 << 10;
@@ -16,47 +21,100 @@ pub fn readable(agent: impl AsyncRead + Send + Unpin + 'static) -> impl AsyncRea
     let (mut to_sdk, from_agent) = tokio::io::duplex(BUFFER);
     tokio::spawn(async move {
         let mut agent = BufReader::new(agent);
-        while let Ok(Some(line)) = next_line(&mut agent).await {
-            if to_sdk.write_all(&line).await.is_err() {
-                break;
-            }
-        }
+        while let Ok(true) = pass_line(&mut agent, &mut to_sdk).await {}
     });
     from_agent
 }
 
-async fn next_line(agent: &mut (impl AsyncBufRead + Unpin)) -> std::io::Result<Option<Vec<u8>>> {
+/// Gives whether there may be more.
+async fn pass_line(agent: &mut (impl AsyncBufRead + Unpin), to_sdk: &mut (impl AsyncWrite + Unpin)) -> std::io::Result<bool> {
     let mut line = Vec::new();
-    (&mut *agent).take(LONGEST_LINE as u64).read_until(b'\n', &mut line).await?;
-    if line.is_empty() {
-        return Ok(None);
+    read_up_to(LOOKED_AT, agent, &mut line).await?;
+    if line.len() < LOOKED_AT || line.ends_with(b"\n") {
+        let is_there = !line.is_empty();
+        to_sdk.write_all(&made_readable(line)).await?;
+        return Ok(is_there);
     }
-    if line.len() < LONGEST_LINE || line.ends_with(b"\n") {
-        return Ok(Some(made_readable(line)));
-    }
-    skip_line(agent).await?;
-    Ok(Some(refusal(&line, &format!("a line may have {} MiB at most", LONGEST_LINE >> 20))))
-}
-
-async fn skip_line(agent: &mut (impl AsyncBufRead + Unpin)) -> std::io::Result<()> {
+    to_sdk.write_all(&line).await?;
+    let (mut length, mut part) = (line.len(), Vec::new());
     loop {
-        let bytes = agent.fill_buf().await?;
-        let end = bytes.iter().position(|byte| *byte == b'\n');
-        let (is_last, length) = (end.is_some() || bytes.is_empty(), end.map_or(bytes.len(), |end| end + 1));
-        agent.consume(length);
-        if is_last {
-            return Ok(());
+        part.clear();
+        read_up_to(BUFFER, agent, &mut part).await?;
+        to_sdk.write_all(&part).await?;
+        length += part.len();
+        if part.is_empty() || part.ends_with(b"\n") {
+            break;
         }
     }
+    if length > LONGEST_LINE {
+        to_sdk.write_all(&refusal(&line, &format!("a line may have {} MiB at most", LONGEST_LINE >> 20))).await?;
+    }
+    Ok(true)
+}
+
+/// A line, or what comes of it first.
+async fn read_up_to(most: usize, agent: &mut (impl AsyncBufRead + Unpin), line: &mut Vec<u8>) -> std::io::Result<()> {
+    agent.take(most as u64).read_until(b'\n', line).await.map(drop)
 }
 
 fn made_readable(line: Vec<u8>) -> Vec<u8> {
-    let Err(error) = serde_json::from_slice::<Value>(&line) else { return line };
+    let Err(error) = serde_json::from_slice::<Readable>(&line) else { return line };
     let mended = without_half_characters(&line);
-    if serde_json::from_slice::<Value>(&mended).is_ok() {
+    if serde_json::from_slice::<Readable>(&mended).is_ok() {
         return mended;
     }
     refusal(&line, &error.to_string())
+}
+
+/// Any JSON that a `Value` could be made of, without making one: lines may be long.
+struct Readable;
+
+impl<'de> Deserialize<'de> for Readable {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Self)
+    }
+}
+
+impl<'de> Visitor<'de> for Readable {
+    type Value = Self;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_unit<E>(self) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self, A::Error> {
+        while seq.next_element::<Self>()?.is_some() {}
+        Ok(self)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self, A::Error> {
+        while map.next_entry::<Self, Self>()?.is_some() {}
+        Ok(self)
+    }
 }
 
 /// Nothing, if the line does not say which answer somebody waits for.
@@ -164,11 +222,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_line_that_is_too_long_is_refused_and_the_next_one_is_read() {
-        let long = format!("{{\"id\":1,\"code\":\"{}\"}}\n{{\"id\":2}}\n", "x".repeat(LONGEST_LINE));
+    async fn long_lines_pass_and_one_that_the_sdk_drops_is_refused_after_it() {
+        let message = |id: i64, length: usize| format!("{{\"id\":{id},\"code\":\"{}\"}}\n", "x".repeat(length));
+        let said = [message(1, LOOKED_AT), message(2, LONGEST_LINE), message(3, 1)];
         let mut all = String::new();
-        readable(std::io::Cursor::new(long.into_bytes())).read_to_string(&mut all).await.unwrap();
-        let lines: Vec<Value> = all.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-        assert_eq!((&lines[0]["id"], lines[0]["method"].as_str(), &lines[1]), (&json!(1), Some(UNREADABLE), &json!({ "id": 2 })));
+        readable(std::io::Cursor::new(said.concat().into_bytes())).read_to_string(&mut all).await.unwrap();
+        let lines: Vec<&str> = all.split_inclusive('\n').collect();
+        assert!([lines[0], lines[1], lines[3]] == said);
+        let refused: Value = serde_json::from_str(lines[2]).unwrap();
+        assert_eq!((&refused["id"], refused["method"].as_str()), (&json!(2), Some(UNREADABLE)));
     }
 }
