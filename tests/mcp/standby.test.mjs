@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { copyFile, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import http from 'node:http';
 import net from 'node:net';
 import path from 'node:path';
@@ -10,11 +10,10 @@ import { test } from 'node:test';
 
 import { startAgent } from '../harness/agent.mjs';
 import { useChain } from '../harness/chain.mjs';
-import { temporaryFolder } from '../harness/processes.mjs';
 
 const shared = useChain();
 
-/** Stands before the real relay, in a home of its own that names it, and keeps when each path was asked for. */
+/** Stands before the relay, where its home says that the relay is, and keeps when each path was asked for. */
 async function watchRelay(relay) {
   const asked = [];
   const keep = ({ url }) => asked.push({ path: new URL(url, 'http://relay').pathname, at: performance.now() });
@@ -38,16 +37,15 @@ async function watchRelay(relay) {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address();
-  const home = await temporaryFolder('standby');
-  await copyFile(path.join(relay.home.path, 'auth-token'), path.join(home.path, 'auth-token'));
-  await writeFile(path.join(home.path, 'state.json'), JSON.stringify({ port, pid: process.pid }));
+  const file = path.join(relay.home.path, 'state.json');
+  const state = await readFile(file, 'utf8');
+  await writeFile(file, JSON.stringify({ ...JSON.parse(state), port }));
   return {
-    home,
     times: (wanted) => asked.filter((request) => request.path === wanted).map(({ at }) => at),
     async stop() {
       server.closeAllConnections();
       server.close();
-      await home.remove();
+      await writeFile(file, state);
     },
   };
 }
@@ -55,10 +53,10 @@ async function watchRelay(relay) {
 test('a busy slot is asked for every 200 to 400 ms, never at a fixed beat, and connected to once it is free', async () => {
   const { relay } = shared.chain;
   const holder = await startAgent({ home: relay.home, args: ['--idle', '4'] });
+  await holder.execute('1');
   const watch = await watchRelay(relay);
-  const waiting = await startAgent({ home: watch.home });
+  const waiting = await startAgent({ home: relay.home });
   try {
-    await holder.execute('1');
     const { text } = await waiting.execute('2');
     assert.equal(text, '2');
     const times = watch.times('/client-slot');
