@@ -193,7 +193,9 @@ impl Session {
         let why = match error {
             Error::OutOfMemory(mib) => format!("What earlier code left running took more than {mib} MiB of memory and was ended."),
             Error::WorkerEnded(_) => "The process that runs the code had ended.".to_owned(),
-            Error::Runner(_) => "What earlier code left running kept its process busy, and was ended.".to_owned(),
+            Error::Runner(_) => {
+                "The process that runs the code did not answer, perhaps for what earlier code had left running, and was ended.".to_owned()
+            }
             _ => "The process that runs the code did not let go of the browser.".to_owned(),
         };
         self.notes.push(format!("{why} {LOST}"));

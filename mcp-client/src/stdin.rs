@@ -1,10 +1,7 @@
 //! What an agent says on stdin, line by line, before the SDK reads it. The SDK drops a line that it cannot read, and the agent
 //! would wait for its answer for ever. So half a character, which JavaScript writes as an escape, becomes the sign for one
-//! that is lost, and any other such line a request that is answered with the reason.
+//! that is lost, and any other such line of a usual length a request that is answered with the reason.
 
-use std::fmt;
-
-use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader};
 
@@ -15,6 +12,10 @@ const LOOKED_AT: usize = 1 << 20;
 /// As long as the SDK takes them.
 const LONGEST_LINE: usize = 16 << 20;
 const BUFFER: usize = 64 << 10;
+/// How far from the beginning or the end of a message its id is looked for.
+const LOOKED_FOR_ID: usize = 200;
+/// Some programs begin all that they write with it.
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// The same, without what the SDK would drop.
 pub fn readable(agent: impl AsyncRead + Send + Unpin + 'static) -> impl AsyncRead + Send + Unpin {
@@ -36,18 +37,20 @@ async fn pass_line(agent: &mut (impl AsyncBufRead + Unpin), to_sdk: &mut (impl A
         return Ok(is_there);
     }
     to_sdk.write_all(&line).await?;
-    let (mut length, mut part) = (line.len(), Vec::new());
+    let (mut length, mut end, mut part) = (line.len(), Vec::new(), Vec::new());
     loop {
         part.clear();
         read_up_to(BUFFER, agent, &mut part).await?;
         to_sdk.write_all(&part).await?;
         length += part.len();
+        end.extend_from_slice(&part);
+        end.drain(..end.len().saturating_sub(LOOKED_FOR_ID));
         if part.is_empty() || part.ends_with(b"\n") {
             break;
         }
     }
     if length > LONGEST_LINE {
-        to_sdk.write_all(&refusal(&line, &format!("a line may have {} MiB at most", LONGEST_LINE >> 20))).await?;
+        to_sdk.write_all(&refusal(&[&end, &line], &format!("a line may have {} MiB at most", LONGEST_LINE >> 20))).await?;
     }
     Ok(true)
 }
@@ -58,68 +61,18 @@ async fn read_up_to(most: usize, agent: &mut (impl AsyncBufRead + Unpin), line: 
 }
 
 fn made_readable(line: Vec<u8>) -> Vec<u8> {
-    let Err(error) = serde_json::from_slice::<Readable>(&line) else { return line };
+    let read = |line: &[u8]| serde_json::from_slice::<Value>(line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line));
+    let Err(error) = read(&line) else { return line };
     let mended = without_half_characters(&line);
-    if serde_json::from_slice::<Readable>(&mended).is_ok() {
+    if read(&mended).is_ok() {
         return mended;
     }
-    refusal(&line, &error.to_string())
+    refusal(&[&line], &error.to_string())
 }
 
-/// Any JSON that a `Value` could be made of, without making one: lines may be long.
-struct Readable;
-
-impl<'de> Deserialize<'de> for Readable {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Self)
-    }
-}
-
-impl<'de> Visitor<'de> for Readable {
-    type Value = Self;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("JSON")
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<Self, E> {
-        Ok(self)
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<Self, E> {
-        Ok(self)
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<Self, E> {
-        Ok(self)
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<Self, E> {
-        Ok(self)
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<Self, E> {
-        Ok(self)
-    }
-
-    fn visit_unit<E>(self) -> Result<Self, E> {
-        Ok(self)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self, A::Error> {
-        while seq.next_element::<Self>()?.is_some() {}
-        Ok(self)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self, A::Error> {
-        while map.next_entry::<Self, Self>()?.is_some() {}
-        Ok(self)
-    }
-}
-
-/// Nothing, if the line does not say which answer somebody waits for.
-fn refusal(line: &[u8], reason: &str) -> Vec<u8> {
-    let Some(id) = id_in(line) else { return Vec::new() };
+/// Nothing, if these parts of the line do not say which answer somebody waits for.
+fn refusal(parts: &[&[u8]], reason: &str) -> Vec<u8> {
+    let Some(id) = parts.iter().find_map(|part| id_in(part)) else { return Vec::new() };
     let mut request = json!({ "jsonrpc": "2.0", "id": id, "method": UNREADABLE, "params": { "reason": reason } }).to_string();
     request.push('\n');
     request.into_bytes()
@@ -151,42 +104,18 @@ fn without_half_characters(line: &[u8]) -> Vec<u8> {
     mended
 }
 
-/// The `id` of the message, as far as a line that is not JSON lets one see it.
+/// The `id` of the message, as far as a line that is not JSON lets one see it: where it is at its beginning or at its end, as
+/// every client has it. Within a text there are no quotes without a backslash.
 fn id_in(line: &[u8]) -> Option<Value> {
-    let (mut depth, mut key, mut index) = (0_usize, None, 0);
-    while let Some(byte) = line.get(index) {
-        index += 1;
-        match byte {
-            b'{' | b'[' => depth += 1,
-            b'}' | b']' => depth = depth.saturating_sub(1),
-            b'"' => {
-                let text = text_from(line.get(index..)?);
-                index += text.len() + 1;
-                key = Some(text);
-            }
-            b':' if depth == 1 && key == Some(b"id") => {
-                let value = line.get(index..)?.trim_ascii_start();
-                let length = match value.strip_prefix(b"\"") {
-                    Some(text) => text_from(text).len() + 2,
-                    None => value.iter().position(|byte| matches!(byte, b',' | b'}')).unwrap_or(value.len()),
-                };
-                return serde_json::from_slice(value.get(..length)?).ok().filter(|id: &Value| id.is_string() || id.is_number());
-            }
-            _ => {}
-        }
-    }
-    None
-}
-
-/// What stands before the quote that ends a text.
-fn text_from(rest: &[u8]) -> &[u8] {
-    let mut is_escaped = false;
-    let end = rest.iter().position(|byte| {
-        let ends = *byte == b'"' && !is_escaped;
-        is_escaped = *byte == b'\\' && !is_escaped;
-        ends
-    });
-    rest.get(..end.unwrap_or(rest.len())).unwrap_or_default()
+    const KEY: &[u8] = b"\"id\":";
+    let at = |place: usize| {
+        let value = line.get(place + KEY.len()..)?;
+        let end = value.iter().position(|byte| matches!(byte, b',' | b'}')).unwrap_or(value.len());
+        serde_json::from_slice(value.get(..end)?).ok().filter(|id: &Value| id.is_string() || id.is_number())
+    };
+    let is_key = |place: &usize| line.get(*place..).is_some_and(|rest| rest.starts_with(KEY));
+    let (mut first, mut last) = (0..line.len().min(LOOKED_FOR_ID), line.len().saturating_sub(LOOKED_FOR_ID)..line.len());
+    last.rfind(is_key).and_then(at).or_else(|| first.find(is_key).and_then(at))
 }
 
 #[cfg(test)]
@@ -201,8 +130,9 @@ mod tests {
     fn half_a_character_is_mended_and_whole_ones_are_kept() {
         let line = r#"{"id":1,"code":"\ud83d\ude00 \ud83d \\ud83d \\\ude00 \u00e4"}"#;
         assert_eq!(read(line), r#"{"id":1,"code":"\ud83d\ude00 \ufffd \\ud83d \\\ufffd \u00e4"}"#);
-        let readable = r#"{"id":1,"code":"\ud83d\ude00"}"#;
-        assert_eq!(read(readable), readable);
+        for readable in [r#"{"id":1,"code":"\ud83d\ude00"}"#, "\u{feff}{\"id\":1}"] {
+            assert_eq!(read(readable), readable);
+        }
     }
 
     #[test]
@@ -210,7 +140,7 @@ mod tests {
         let deep = format!(r#"{{"params":{}1{},"id":"seven"}}"#, "[".repeat(200), "]".repeat(200));
         for (line, id) in [
             (r#"{"id": 7, "params": {"timeout": 1e999}}"#, json!(7)),
-            (r#"{"method":"x\"id\":3","params":{"id":4,"a":1e999},"id":5}"#, json!(5)),
+            (r#"{"method":"x\"id\":3","params":{"a":1e999},"id":5}"#, json!(5)),
             (r#"{"id":8,"broken"#, json!(8)),
             (&deep, json!("seven")),
         ] {
@@ -223,7 +153,7 @@ mod tests {
 
     #[tokio::test]
     async fn long_lines_pass_and_one_that_the_sdk_drops_is_refused_after_it() {
-        let message = |id: i64, length: usize| format!("{{\"id\":{id},\"code\":\"{}\"}}\n", "x".repeat(length));
+        let message = |id: i64, length: usize| format!("{{\"code\":\"{}\",\"id\":{id}}}\n", "x".repeat(length));
         let said = [message(1, LOOKED_AT), message(2, LONGEST_LINE), message(3, 1)];
         let mut all = String::new();
         readable(std::io::Cursor::new(said.concat().into_bytes())).read_to_string(&mut all).await.unwrap();

@@ -29,12 +29,7 @@ impl Home {
     /// Finds the home, makes it where it is missing, and makes sure that nobody else can look in.
     pub fn open() -> anyhow::Result<Self> {
         let path = Self::locate()?;
-        let is_new = !path.exists();
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&path).with_context(|| format!("cannot create {}", path.display()))?;
-        if is_new {
-            // A umask may have taken rights from its owner.
-            fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).with_context(|| format!("cannot open {}", path.display()))?;
-        }
         let meta = fs::symlink_metadata(&path).with_context(|| format!("cannot look at {}", path.display()))?;
         if !meta.is_dir() {
             bail!("{} is not a folder; Tabwire keeps its secret there and follows no link", path.display());
@@ -45,8 +40,11 @@ impl Home {
         if meta.permissions().mode() & 0o022 != 0 {
             bail!("others can write to {}; set TABWIRE_HOME to a folder of your own", path.display());
         }
-        if meta.permissions().mode() & 0o077 != 0 {
+        // A umask may have taken rights from its owner too.
+        if meta.permissions().mode() & 0o777 != 0o700 {
             fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).with_context(|| format!("cannot close {}", path.display()))?;
+        }
+        if meta.permissions().mode() & 0o077 != 0 {
             tracing::warn!("{} could be entered by others; it is closed now", path.display());
         }
         Ok(Self { path })
@@ -89,8 +87,13 @@ impl Home {
                 // Whoever looks whether a relay runs has a lock too, for a moment.
                 Err(TryLockError::WouldBlock) if Instant::now() < until => std::thread::sleep(Duration::from_millis(5)),
                 Err(TryLockError::WouldBlock) => return Ok(None),
+                Ok(()) => {
+                    // That of a relay which was killed must not pass for this one's.
+                    let _ = fs::remove_file(State::file(&self.path));
+                    return Ok(Some(Claim { home: self.clone(), _lock: folder }));
+                }
                 // Where the file system has no locks, the relay that was started last has the files.
-                Ok(()) | Err(TryLockError::Error(_)) => return Ok(Some(Claim { home: self.clone(), _lock: folder })),
+                Err(TryLockError::Error(_)) => return Ok(Some(Claim { home: self.clone(), _lock: folder })),
             }
         }
     }
@@ -126,13 +129,13 @@ impl Home {
 
 impl Claim {
     pub fn write(&self, state: State, cdp_url: Option<&str>) -> anyhow::Result<()> {
-        self.home.write_private("state.json", &serde_json::to_string(&state)?)?;
-        if let Some(url) = cdp_url {
-            return self.home.write_private("cdp-url", url);
+        match cdp_url {
+            Some(url) => self.home.write_private("cdp-url", url)?,
+            // One that a relay left which was killed.
+            None => drop(fs::remove_file(self.home.cdp_url_file())),
         }
-        // One that a relay left which was killed.
-        let _ = fs::remove_file(self.home.cdp_url_file());
-        Ok(())
+        // The last: who finds it may look at the other.
+        self.home.write_private("state.json", &serde_json::to_string(&state)?)
     }
 
     /// Takes the files away, and lets another relay write its own.

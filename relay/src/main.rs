@@ -46,7 +46,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     let command_line = match cli::CommandLine::try_parse() {
         Ok(command_line) => command_line,
-        Err(error) if error.use_stderr() && std::env::args().any(|argument| argument == "--json") => {
+        Err(error) if error.use_stderr() && std::env::args_os().any(|argument| argument == "--json") => {
             say!(
                 "{}",
                 serde_json::json!({ "ok": false, "error": { "kind": "command-line", "message": error.to_string().trim_end(), "next": "`--help` says what can be said." } })

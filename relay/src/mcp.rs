@@ -67,11 +67,14 @@ async fn serve_http(settings: Settings, port: u16) -> anyhow::Result<()> {
     let port = listener.local_addr()?.port();
     let gate = from_fn(move |request: Request, next: Next| {
         // As it is now: whoever makes a new one wants the one before to open nothing.
-        let token = Token::of(&home);
+        let token = Token::read(&home);
         async move {
             let admitted = match &token {
                 Ok(token) => guard::admit_agent(port, token, request.uri(), request.headers()).map_err(IntoResponse::into_response),
-                Err(error) => Err((StatusCode::INTERNAL_SERVER_ERROR, format!("{error:#}")).into_response()),
+                Err(error) => {
+                    tracing::warn!("nobody is let in: {error:#}");
+                    Err((StatusCode::INTERNAL_SERVER_ERROR, "the token of Tabwire's home cannot be read").into_response())
+                }
             };
             match admitted {
                 Ok(()) => next.run(request).await,

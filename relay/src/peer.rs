@@ -34,7 +34,11 @@ fn owner(tables: &str, local: SocketAddr, remote: Option<SocketAddr>) -> Option<
 
 #[cfg(target_os = "linux")]
 fn row(tables: &str, local: SocketAddr, remote: Option<SocketAddr>) -> Option<Vec<&str>> {
-    let (local, remote) = (kernel_addresses(local)?, remote.and_then(kernel_addresses));
+    let local = kernel_addresses(local)?;
+    let remote = match remote {
+        Some(remote) => Some(kernel_addresses(remote)?),
+        None => None,
+    };
     let is = |field: Option<&&str>, addresses: &[String; 2]| field.is_some_and(|field| addresses.iter().any(|address| address == field));
     // One that its process has closed already has no inode, and root is named as its owner.
     let has_owner = |fields: &Vec<&str>| fields.get(9).is_some_and(|inode| *inode != "0");

@@ -13,7 +13,7 @@ use crate::registry::SlotReport;
 pub async fn run(options: &StatusOptions) -> anyhow::Result<ExitCode> {
     let home = Home::open()?;
     let Some(state) = home.running() else {
-        let killed = home.last().map(|state| format!(": the one on port {} (process {}) was killed", state.port, state.pid));
+        let killed = home.last().map(|state| format!(": the one on port {} (process {}) is gone", state.port, state.pid));
         let text = format!("no relay is running{}; start one with `tabwire serve` or `tabwire up`", killed.unwrap_or_default());
         return Ok(report_none(options, &text));
     };
@@ -63,7 +63,8 @@ pub fn print_cdp_url() -> anyhow::Result<ExitCode> {
         bail!("no relay is running in {}; start one with `tabwire serve` or `tabwire up`", home.path().display());
     }
     let file = home.cdp_url_file();
-    let url = std::fs::read_to_string(&file).with_context(|| format!("the relay that runs was told to write no {}", file.display()))?;
+    let url = std::fs::read_to_string(&file)
+        .with_context(|| format!("cannot read {}; a relay with --no-cdp-url-file writes none", file.display()))?;
     say!("{}", url.trim());
     Ok(ExitCode::SUCCESS)
 }

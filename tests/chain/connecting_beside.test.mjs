@@ -145,7 +145,8 @@ test('a frame in a frame is there for Puppeteer though its own process answers b
     await whileStopped(pid, async (goOn) => {
       const puppet = pageOf(await (await connect.puppeteer()).pages(), 'threefold');
       assert.equal(await puppet.evaluate(() => document.title), 'threefold');
-      await new Promise((resolve) => setTimeout(resolve, 500)); // for an answer that must not come
+      // What it has been asked before has been answered by then.
+      assert.equal(await page.frames().find((frame) => frame.url().endsWith('/inner')).evaluate(() => document.title), 'inner');
       goOn();
       const inner = await until('the inner frame', () => puppet.frames().find((frame) => frame.url().endsWith('/inner')));
       assert.equal(await inner.$eval('p', (p) => p.textContent), 'inside');

@@ -88,7 +88,10 @@ test('where no relay runs one is started, which stays; without an extension it s
   }
 });
 
-/** Gives `use` the chain's home as it is before its first use, without the runner, and a folder for programs. */
+/**
+ * Gives `use` the chain's home as it is before its first use, without the runner, and a folder for programs. In a home of its own
+ * there would be no relay: nobody can pass for one.
+ */
 async function withoutRunner(use) {
   const { home } = shared.chain.relay;
   const runner = path.join(home.path, 'runner');

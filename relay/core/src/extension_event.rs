@@ -174,11 +174,10 @@ impl Core {
     }
 
     pub(crate) fn on_call_failed(&mut self, entry: Entry, error: &CdpError) {
+        if self.is_turn(&entry, error) {
+            return self.on_call_answered(entry, RawValue::NULL);
+        }
         match entry.continuation {
-            // An error of Chrome's own comes in turn too.
-            Continuation::Reply { note: Note::Join(_) | Note::Turn(_), .. } if matches!(error, CdpError::Chrome { .. }) => {
-                self.on_call_answered(entry, RawValue::NULL);
-            }
             Continuation::Reply { client, session, request, note } => {
                 self.send_error(client, session, request, error);
                 match note {

@@ -89,7 +89,7 @@ impl Core {
 
     pub(crate) fn keep_in_journal(&mut self, session: SessionId, request: &Request<'_>) {
         let Some(view) = self.sessions.get_mut(session) else { return };
-        if journal::is_kept(&request.method) {
+        if journal::is_kept(&request.method) && journal::has_required(&request.method, &request.params) {
             view.journal.record(&request.method, self.texts.share(&request.params), None);
         }
         view.journal.started |= request.method == "Runtime.runIfWaitingForDebugger";

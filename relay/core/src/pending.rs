@@ -124,6 +124,11 @@ impl Entry {
         is_of_page && matches!(self.continuation, Continuation::Reply { .. }) && !REVIVING.contains(&self.method.as_str())
     }
 
+    /// Whether a client waits for it in this session.
+    pub fn is_of(&self, session: SessionId) -> bool {
+        matches!(self.continuation, Continuation::Reply { session: of, .. } if of == session)
+    }
+
     /// What the client asked: not the question that its turn is known by.
     pub fn asked_method(&self) -> &str {
         match &self.continuation {
@@ -202,7 +207,7 @@ impl Pending {
 
     /// Whether a session waits for an answer.
     pub fn asks_for(&self, session: SessionId) -> bool {
-        self.map.values().any(|entry| matches!(entry.continuation, Continuation::Reply { session: of, .. } if of == session))
+        self.map.values().any(|entry| entry.is_of(session))
     }
 
     pub fn next_deadline(&self) -> Option<Now> {

@@ -56,7 +56,7 @@ pub struct Session {
     pub is_asked: bool,
     /// Whether a client's library has it by `Target.setAutoAttach`, and has said nothing but init commands so far.
     pub sets_up: bool,
-    /// How many of its commands wait until Chrome has heard what it said before, and how large all is that waits so.
+    /// How many of its commands wait for their turn (see `turns`), and how large all is that waits so.
     pub waits_for_turn: usize,
     pub deferred_bytes: usize,
     /// Breakpoints that it set, by Chrome's ids.

@@ -18,21 +18,19 @@ use crate::router::MAX_WAITING_BYTES;
 use crate::sessions::Subject;
 use crate::translate;
 
+const FRAME_TREE: &str = "Page.getFrameTree";
+
 /// The target that is asked: the page, or one below it.
 type Place = Option<ChildId>;
 
-fn is_of(entry: &Entry, session: SessionId) -> bool {
-    matches!(entry.continuation, Continuation::Reply { session: of, .. } if of == session)
-}
-
 impl Core {
-    /// Whether a command names what Chrome has not made yet, or comes after one that does. The answer to a dialog cannot wait
-    /// for the page that waits for it.
+    /// Whether a command to a page names what Chrome has not made yet, or comes after one that does.
     pub(crate) fn must_wait_for_turn(&self, session: SessionId, tab: TabId, request: &Request<'_>) -> bool {
         let Some(known) = self.tabs.get(tab) else { return false };
         self.comes_after_another(session, request) || translate::names_imagined(&known.contexts, &request.method, &request.params)
     }
 
+    /// The answer to a dialog cannot wait for the page that waits for it.
     fn comes_after_another(&self, session: SessionId, request: &Request<'_>) -> bool {
         let waits = self.sessions.get(session).is_some_and(|view| view.waits_for_turn > 0);
         waits && request.method != "Page.handleJavaScriptDialog"
@@ -43,32 +41,35 @@ impl Core {
         if self.comes_after_another(session, request) {
             return self.waits_at(session, |_| true);
         }
-        if request.method == "Page.getFrameTree" { self.frames_awaited_above(session) } else { None }
+        self.frames_awaited_above(session, request)
     }
 
-    /// Where the session above waits for the tree of its own frames.
-    fn frames_awaited_above(&self, session: SessionId) -> Option<Place> {
-        let above = self.sessions.get(session)?.parent?;
-        let tree = self.pending.iter().find(|entry| is_of(entry, above) && entry.asked_method() == "Page.getFrameTree")?;
+    /// Where the session above waits for the tree of its own frames, for one that asks for the tree of those below.
+    fn frames_awaited_above(&self, session: SessionId, request: &Request<'_>) -> Option<Place> {
+        let above = self.sessions.get(session)?.parent.filter(|_| request.method == FRAME_TREE)?;
+        let tree = self.pending.iter().find(|entry| entry.is_of(above) && entry.asked_method() == FRAME_TREE)?;
         Some(tree.child.clone())
     }
 
-    /// The place that a command of this session waits at which came last.
+    /// The place where the commands of this session wait that are furthest behind: whoever joins them there keeps the order.
     fn waits_at(&self, session: SessionId, is_meant: impl Fn(&Place) -> bool) -> Option<Place> {
         let is_turn = |entry: &&Entry| matches!(entry.continuation, Continuation::Reply { note: Note::Turn(_), .. });
-        let places = self.pending.iter().filter(|entry| is_of(entry, session)).filter(is_turn).map(|entry| &entry.child);
-        places.filter(|place| is_meant(place)).last().cloned()
+        let mut places = self.pending.iter().filter(|entry| entry.is_of(session)).filter(is_turn).map(|entry| &entry.child);
+        places.find(|place| is_meant(place)).cloned()
     }
 
     pub(crate) fn wait_for_turn(&mut self, session: SessionId, tab: TabId, at: Place, request: &Request<'_>) -> Result<Handled, CdpError> {
-        let asked = self.ask_in_turn(session, tab, at.as_ref(), request, Note::Turn);
-        if let Some(view) = self.sessions.get_mut(session).filter(|_| asked.is_ok()) {
+        if let Some(view) = self.sessions.get_mut(session) {
             view.waits_for_turn += 1;
+        }
+        let asked = self.ask_in_turn(session, tab, at.as_ref(), request, Note::Turn);
+        if asked.is_err() {
+            self.end_turn(session);
         }
         asked
     }
 
-    /// Any question will do.
+    /// Asks a target something, the answer to which is the command's turn. Any question will do.
     pub(crate) fn ask_in_turn(
         &mut self,
         session: SessionId,
@@ -79,7 +80,7 @@ impl Core {
     ) -> Result<Handled, CdpError> {
         let view = self.sessions.get_mut(session).ok_or(CdpError::SessionNotFound)?;
         if view.deferred_bytes + request.params.len() > MAX_WAITING_BYTES {
-            return Err(CdpError::Refused("too much waits for this page, which does not answer; try again in a moment".to_owned()));
+            return Err(CdpError::Refused("too much waits for a page that does not answer; try again in a moment".to_owned()));
         }
         view.deferred_bytes += request.params.len();
         let question = Request { method: "Runtime.getIsolateId".into(), params: "{}".into(), ..request.clone() };
@@ -103,7 +104,7 @@ impl Core {
             Some(Subject::Page(tab)) => self.send_to_live_page(session, tab, request),
             Some(Subject::Child(tab, child)) => {
                 // The session above may have waited too, and ask only now; then who came before this one waits there already.
-                let further = self.waits_at(session, |place| place != at).or_else(|| self.frames_awaited_above(session));
+                let further = self.waits_at(session, |place| place != at).or_else(|| self.frames_awaited_above(session, request));
                 match further {
                     Some(place) => self.wait_for_turn(session, tab, place, request),
                     None => self.send_to_child(session, tab, &child, request),
@@ -112,6 +113,18 @@ impl Core {
             _ => Err(CdpError::SessionNotFound),
         };
         self.answer(client, session, request.id, handled);
+    }
+
+    /// Whether a failed question is a turn all the same: Chrome's own errors come in turn too, and a frame need not fall silent
+    /// with the one around it.
+    pub(crate) fn is_turn(&self, entry: &Entry, error: &CdpError) -> bool {
+        let Continuation::Reply { session, note: Note::Join(_) | Note::Turn(_), .. } = &entry.continuation else { return false };
+        let own = self.sessions.get(*session).and_then(|view| view.subject.place()).map(|(_, child)| child.cloned());
+        match error {
+            CdpError::Chrome { .. } => true,
+            CdpError::PageSilent(..) => own.is_some_and(|own| own != entry.child),
+            _ => false,
+        }
     }
 
     /// The turn of a command never came; its client was told why.

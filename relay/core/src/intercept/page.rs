@@ -50,8 +50,8 @@ impl Core {
 
     /// The init command that this is. Any other ends the set-up of its session.
     fn init_of(&mut self, session: SessionId, request: &Request<'_>) -> Option<&'static Init> {
-        let is_whole = |_: &&Init| journal::has_required(&request.method, &request.params);
-        let init = journal::find_init(&request.method).filter(|init| !self.is_wish(session, init)).filter(is_whole);
+        let has_required = journal::has_required(&request.method, &request.params);
+        let init = journal::find_init(&request.method).filter(|init| has_required && !self.is_wish(session, init));
         if init.is_none()
             && let Some(view) = self.sessions.get_mut(session)
         {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::script::Script;
+use super::script::{Script, pass};
 use super::sessions::{names, two_clients};
 use crate::Input;
 use crate::ids::ClientId;
@@ -164,45 +164,76 @@ fn a_second_client_learns_of_nested_targets_that_the_first_has_already() {
     assert_eq!(script.next_command("Runtime.evaluate")["params"]["childSessionId"], "nested");
 }
 
+/// A session of the page's frame `one`, of `two` in it, and of `three` in that one.
+fn threefold(script: &mut Script, client: ClientId, page: &str) -> [String; 3] {
+    let mut above = page.to_owned();
+    auto_attach(script, client, page);
+    let sessions = [(None, "one"), (Some("one"), "two"), (Some("two"), "three")].map(|(below, name)| {
+        child_appears(script, below, name, "iframe");
+        above = attached_below(script, client, &above).remove(0);
+        auto_attach(script, client, &above);
+        above.clone()
+    });
+    script.answer_all();
+    script.heard(client);
+    sessions
+}
+
+fn asked(calls: &[Value]) -> Vec<[&str; 2]> {
+    calls.iter().map(|call| ["method", "childSessionId"].map(|key| call["params"][key].as_str().unwrap())).collect()
+}
+
+fn answered(heard: &[Value]) -> Vec<i64> {
+    heard.iter().filter_map(|message| message["id"].as_i64()).collect()
+}
+
 #[test]
 fn the_frames_of_a_frame_are_told_after_those_around_it_whoever_answers_first() {
     let (mut script, [(first, a), _]) = two_clients();
-    auto_attach(&mut script, first, &a);
-    let mut sessions = Vec::new();
-    let mut above = a;
-    for (below, name) in [(None, "one"), (Some("one"), "two"), (Some("two"), "three")] {
-        child_appears(&mut script, below, name, "iframe");
-        let session = attached_below(&mut script, first, &above).remove(0);
-        auto_attach(&mut script, first, &session);
-        sessions.push(session.clone());
-        above = session;
-    }
-    script.calls();
-    script.heard(first);
+    let sessions = threefold(&mut script, first, &a);
     let ids: Vec<i64> = sessions.iter().map(|session| script.request(first, Some(session), "Page.getFrameTree", json!({}))).collect();
     let enable = script.request(first, Some(&sessions[2]), "Runtime.enable", json!({}));
+    let (tree, turn) = ("Page.getFrameTree", "Runtime.getIsolateId");
+    let at_one = script.calls();
+    assert_eq!(asked(&at_one), [[tree, "one"], [turn, "one"], [turn, "one"], [turn, "one"]], "the others wait where the first is asked");
+    for call in &at_one[..3] {
+        script.reply(call, json!({}));
+    }
+    // The third one's first command waits at the second frame by now, and its second one still at the first.
+    let evaluate = script.request(first, Some(&sessions[2]), "Runtime.evaluate", json!({}));
+    script.reply(&at_one[3], json!({}));
+    assert_eq!(answered(&script.heard(first)), [ids[0]]);
     let calls = script.calls();
-    let places: Vec<&Value> = calls.iter().map(|call| &call["params"]["childSessionId"]).collect();
-    assert_eq!(places, ["one", "one", "one", "one"], "the others wait where the first frame is asked: {calls:?}");
-    for call in &calls {
-        script.reply(call, json!({ "of": "one" }));
+    assert_eq!(asked(&calls), [[tree, "two"], [turn, "two"], [turn, "one"], [turn, "two"]]);
+    for call in [&calls[2], &calls[0], &calls[1], &calls[3]] {
+        script.reply(call, json!({}));
     }
-    let answered = |heard: Vec<Value>| heard.iter().filter_map(|m| m["id"].as_i64()).collect::<Vec<_>>();
-    assert_eq!(answered(script.heard(first)), [ids[0]]);
     let calls = script.calls();
-    let asked: Vec<[&Value; 2]> = calls.iter().map(|call| [&call["params"]["method"], &call["params"]["childSessionId"]]).collect();
-    let turn = "Runtime.getIsolateId";
-    assert_eq!(asked, [["Page.getFrameTree", "two"], [turn, "two"], [turn, "two"]]);
+    assert_eq!(asked(&calls), [[turn, "two"], [tree, "three"], ["Runtime.enable", "three"]]);
+    assert_eq!(answered(&script.heard(first)), [ids[1]]);
     for call in &calls {
-        script.reply(call, json!({ "of": "two" }));
+        script.reply(call, json!({}));
     }
-    assert_eq!(answered(script.heard(first)), [ids[1]]);
-    for method in ["Page.getFrameTree", "Runtime.enable"] {
-        let call = script.next_command(method);
-        assert_eq!(call["params"]["childSessionId"], "three");
-        script.reply(&call, json!({}));
-    }
-    assert_eq!(answered(script.heard(first)), [ids[2], enable]);
+    let calls = script.calls();
+    assert_eq!(asked(&calls), [["Runtime.evaluate", "three"]]);
+    script.reply(&calls[0], json!({}));
+    assert_eq!(answered(&script.heard(first)), [ids[2], enable, evaluate]);
+}
+
+#[test]
+fn a_frame_does_not_fall_silent_with_the_one_around_it() {
+    let (mut script, [(first, a), _]) = two_clients();
+    let [one, two, _] = threefold(&mut script, first, &a);
+    let around = script.request(first, Some(&one), "Page.getFrameTree", json!({}));
+    script.request(first, Some(&two), "Page.getFrameTree", json!({}));
+    let go_on = script.request(first, Some(&two), "Runtime.runIfWaitingForDebugger", json!({}));
+    script.calls();
+    // Until after its deadline, and the moment in which it may answer whether it is there.
+    let calls: Vec<Value> = pass(&mut script, 35).into_iter().filter(|call| call["params"]["childSessionId"] == "two").collect();
+    assert_eq!(asked(&calls), [["Page.getFrameTree", "two"], ["Runtime.runIfWaitingForDebugger", "two"]]);
+    assert_eq!(answered(&script.heard(first)), [around], "and that is an error");
+    script.reply(&calls[1], json!({}));
+    assert_eq!(answered(&script.heard(first)).last(), Some(&go_on));
 }
 
 #[test]
