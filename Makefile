@@ -16,7 +16,9 @@ build:
 	cargo build --release --package tabwire
 
 ## Installs what the tests need, and runs all of them.
-test: chromium $(NPM_READY) check-rust check-extension test-rust test-node
+test: chromium
+	@$(MAKE) --no-print-directory --jobs=2 check-extension check-rust # the one waits for the network first
+	@$(MAKE) --no-print-directory test-rust test-node
 	@echo "== all tests passed"
 
 check-rust:
