@@ -11,7 +11,8 @@ pub const UNREADABLE: &str = "tabwire/unreadable";
 const LOOKED_AT: usize = 1 << 20;
 /// As long as the SDK takes them.
 const LONGEST_LINE: usize = 16 << 20;
-const BUFFER: usize = 64 << 10;
+/// Larger ones would leave the allocator with memory that it gives back to nobody.
+const BUFFER: usize = 8 << 10;
 /// How far from the beginning or the end of a message its id is looked for.
 const LOOKED_FOR_ID: usize = 200;
 /// Some programs begin all that they write with it.

@@ -9,9 +9,13 @@ use tokio::net::TcpStream;
 #[cfg(target_os = "linux")]
 pub fn may_connect(stream: &TcpStream, from: SocketAddr) -> bool {
     let Ok(local) = stream.local_addr() else { return false };
-    let Some(tables) = tables() else { return true };
+    let mut tables = tables().peekable();
+    if tables.peek().is_none() {
+        return true;
+    }
     let own = rustix::process::geteuid().as_raw();
-    matches!(owner(&tables, from, Some(local)), Some(uid) if uid == own || uid == 0)
+    let owner = tables.find_map(|table| owner(&table, from, Some(local)));
+    owner.is_some_and(|uid| uid == own || uid == 0)
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -19,21 +23,20 @@ pub fn may_connect(_stream: &TcpStream, _from: SocketAddr) -> bool {
     true
 }
 
-/// The kernel's tables, one after the other. Java and .NET take IPv6 sockets for IPv4 addresses too, and those are in the second.
+/// The kernel's tables that can be read. Java and .NET take IPv6 sockets for IPv4 addresses too, and those are in the second.
 #[cfg(target_os = "linux")]
-fn tables() -> Option<String> {
-    let table = std::fs::read_to_string("/proc/net/tcp").ok()?;
-    Some(table + &std::fs::read_to_string("/proc/net/tcp6").unwrap_or_default())
+fn tables() -> impl Iterator<Item = String> {
+    ["/proc/net/tcp", "/proc/net/tcp6"].into_iter().filter_map(|file| std::fs::read_to_string(file).ok())
 }
 
 /// The user that owns the socket bound to `local`.
 #[cfg(target_os = "linux")]
-fn owner(tables: &str, local: SocketAddr, remote: Option<SocketAddr>) -> Option<u32> {
-    row(tables, local, remote)?.get(7)?.parse().ok()
+fn owner(table: &str, local: SocketAddr, remote: Option<SocketAddr>) -> Option<u32> {
+    row(table, local, remote)?.get(7)?.parse().ok()
 }
 
 #[cfg(target_os = "linux")]
-fn row(tables: &str, local: SocketAddr, remote: Option<SocketAddr>) -> Option<Vec<&str>> {
+fn row(table: &str, local: SocketAddr, remote: Option<SocketAddr>) -> Option<Vec<&str>> {
     let local = kernel_addresses(local)?;
     let remote = match remote {
         Some(remote) => Some(kernel_addresses(remote)?),
@@ -42,7 +45,7 @@ fn row(tables: &str, local: SocketAddr, remote: Option<SocketAddr>) -> Option<Ve
     let is = |field: Option<&&str>, addresses: &[String; 2]| field.is_some_and(|field| addresses.iter().any(|address| address == field));
     // One that its process has closed already has no inode, and root is named as its owner.
     let has_owner = |fields: &Vec<&str>| fields.get(9).is_some_and(|inode| *inode != "0");
-    tables
+    table
         .lines()
         .map(|line| line.split_whitespace().collect::<Vec<_>>())
         .filter(has_owner)
@@ -63,7 +66,7 @@ fn kernel_addresses(address: SocketAddr) -> Option<[String; 2]> {
 /// Who listens on a port of 127.0.0.1, in words, for the error that says it is taken.
 #[cfg(target_os = "linux")]
 pub fn holder_of(port: u16) -> Option<String> {
-    let table = tables()?;
+    let table = tables().collect::<String>();
     let loopback = SocketAddr::from(([127, 0, 0, 1], port));
     let any = SocketAddr::from(([0, 0, 0, 0], port));
     let fields = row(&table, loopback, None).or_else(|| row(&table, any, None))?;
