@@ -49,6 +49,14 @@ const early = new Set();
  */
 const loaded = new Set();
 
+/** How often Chrome has told of a change, and the last one of each tab. */
+let changes = 0;
+/** @type {Map<number, number>} */
+const lastChange = new Map();
+
+/** How often a tab is looked at that changes while it is looked at. */
+const MOST_LOOKS = 5;
+
 /** @type {Set<number>} Tabs whose navigation came to nothing: where they were going is not where they are. */
 const failed = new Set();
 
@@ -110,7 +118,7 @@ export function listTabs() {
   return holdingBack(async () => {
     // The tabs come last, so that no change falls between their state and its being told.
     const ids = await targetIds();
-    const tabs = await chrome.tabs.query({});
+    const tabs = await unchanged(() => chrome.tabs.query({}), () => changes);
     reported.clear();
     const offered = tabs.filter((tab) => isSettled(tab, ids) && !isRestricted(urlOf(tab)));
     for (const tab of offered) {
@@ -120,10 +128,27 @@ export function listTabs() {
   });
 }
 
+/**
+ * What Chrome answers is older than a change that it has told of meanwhile, and nobody would tell of that again: then it is
+ * asked again.
+ * @template T
+ * @param {() => Promise<T>} look
+ * @param {() => number | undefined} lastChanged
+ */
+async function unchanged(look, lastChanged) {
+  for (let looks = 1; ; looks += 1) {
+    const before = lastChanged();
+    const seen = await look();
+    if (lastChanged() === before || looks === MOST_LOOKS) {
+      return seen;
+    }
+  }
+}
+
 /** @param {number} tabId */
 export async function describeTab(tabId) {
   const ids = await targetIds();
-  const tab = await chrome.tabs.get(tabId);
+  const tab = await unchanged(() => chrome.tabs.get(tabId), () => lastChange.get(tabId));
   if (closed.has(tabId)) {
     throw new Error(`No tab with id: ${tabId}.`);
   }
@@ -247,6 +272,8 @@ export function watchTabs(onEvent) {
     }
   });
   chrome.tabs.onUpdated.addListener((tabId, change, tab) => {
+    changes += 1;
+    lastChange.set(tabId, changes);
     if (change.status === 'complete') {
       loaded.add(tabId);
     } else if (change.status !== undefined) {
@@ -288,6 +315,7 @@ export function watchTabs(onEvent) {
     early.delete(tabId);
     loaded.delete(tabId);
     failed.delete(tabId);
+    lastChange.delete(tabId);
     closed.add(tabId);
     if (closed.size > CLOSED_KEPT) {
       closed.delete(/** @type {number} */ (closed.values().next().value));

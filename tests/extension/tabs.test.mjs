@@ -59,6 +59,33 @@ test('a tab whose navigation came to nothing is where it is, until the next docu
   assert.equal(await at(), 'https://example.org/next');
 });
 
+/** What this call answers first was so before the person did `act`, and is learned after that. */
+function answerLate(browser, call, answer, act) {
+  let isFirst = true;
+  browser.answer(call, async (...args) => {
+    const seen = JSON.parse(JSON.stringify(answer(...args)));
+    if (isFirst) {
+      isFirst = false;
+      act();
+    }
+    return seen;
+  });
+}
+
+test('a change that is told while a tab is looked at is not lost', async () => {
+  const { browser, told } = await watch();
+  answerLate(browser, 'tabs.get', (id) => browser.tabs.get(id), () => browser.changeTab(2, { title: 'At last' }));
+  browser.openTab(page(2, { title: '' }));
+  await turn();
+  assert.deepEqual(told, [['tabCreated', report(2, { title: 'At last' })]]);
+});
+
+test('nor one that is told while all are listed', async () => {
+  const { browser, listTabs } = await watch(page(1, { title: '' }));
+  answerLate(browser, 'tabs.query', () => [...browser.tabs.values()], () => browser.changeTab(1, { title: 'At last' }));
+  assert.deepEqual((await listTabs()).map(({ title }) => title), ['At last']);
+});
+
 test('a tab that Chrome has no target for is listed without one', async () => {
   const { listTabs } = await watch(page(1, { status: 'unloaded', targetId: null }));
   assert.equal((await listTabs())[0].targetId, undefined);

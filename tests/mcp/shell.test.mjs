@@ -154,8 +154,8 @@ test('a picture for a shell has all of the page, and is what its name says', asy
 test('tabs, snapshot and screenshot are short forms, of a tab by number or a part of its address', async () => {
   await openTabs(shared.chain, [shared.site.url('/one'), shared.site.url('/two')]);
   const folder = await temporaryFolder('shell');
-  const { stdout } = await tabwire(['tabs']);
-  const index = /\[(\d+)\] One \| http\S+\/one/.exec(stdout)[1];
+  const listed = await tabwire(['tabs']);
+  const [, index] = /\[(\d+)\] One \| http\S+\/one/.exec(listed.stdout) ?? assert.fail(JSON.stringify(listed));
   const tabs = JSON.parse((await tabwire(['tabs', '--json'])).stdout);
   assert.equal(tabs[index].title, 'One');
   assert.match((await tabwire(['snapshot', index])).stdout, /- button "Press" \[ref=e\d+\]/);

@@ -52,7 +52,7 @@ async function watchRelay(relay) {
 
 test('a busy slot is asked for every 200 to 400 ms, never at a fixed beat, and connected to once it is free', async () => {
   const { relay } = shared.chain;
-  const holder = await startAgent({ home: relay.home, args: ['--idle', '4'] });
+  const holder = await startAgent({ home: relay.home, args: ['--idle', '6'] });
   await holder.execute('1');
   const watch = await watchRelay(relay);
   const waiting = await startAgent({ home: relay.home });
