@@ -205,6 +205,13 @@ export async function activateTab(tabId) {
   }
 }
 
+/** What was kept of a tab goes with it. @param {number} tabId */
+function forget(tabId) {
+  for (const kept of [openers, expecting, early, loaded, failed, lastChange]) {
+    kept.delete(tabId);
+  }
+}
+
 /** @type {(method: string, params: object) => void} */
 let tell = () => {};
 
@@ -310,12 +317,7 @@ export function watchTabs(onEvent) {
     }
   });
   chrome.tabs.onRemoved.addListener((tabId) => {
-    openers.delete(tabId);
-    expecting.delete(tabId);
-    early.delete(tabId);
-    loaded.delete(tabId);
-    failed.delete(tabId);
-    lastChange.delete(tabId);
+    forget(tabId);
     closed.add(tabId);
     if (closed.size > CLOSED_KEPT) {
       closed.delete(/** @type {number} */ (closed.values().next().value));
@@ -326,6 +328,7 @@ export function watchTabs(onEvent) {
   });
   chrome.tabs.onReplaced.addListener(async (addedTabId, removedTabId) => {
     reported.delete(removedTabId);
+    forget(removedTabId);
     const added = await describeTab(addedTabId).catch(() => undefined);
     if (added && !isRestricted(added.url)) {
       reported.add(addedTabId);
