@@ -2,6 +2,7 @@
 
 TARGET := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
 NPM_READY := tests/node_modules/.package-lock.json
+PRETTIER_FILES := extension mcp-client/runner tests fixtures
 NODE_TEST := node --test --test-timeout=240000
 
 .PHONY: run build test bench check-rust check-extension test-rust test-node chromium clean
@@ -29,6 +30,7 @@ check-rust:
 check-extension: $(NPM_READY)
 	@echo "== types of the extension"
 	cd tests && ./node_modules/.bin/tsc --project .
+	tests/node_modules/.bin/prettier --log-level warn --check $(PRETTIER_FILES)
 
 test-rust:
 	@echo "== core, relay, and the relay as a process"

@@ -88,7 +88,9 @@ export async function detach(tabId) {
 /** Takes the debugger off a page that is left as if it had never been there. @param {number} tabId */
 async function giveBack(tabId) {
   // A dialog that a client did not answer would stop the page, and nobody would see why. Where there is none this fails.
-  chrome.debugger.sendCommand({ tabId }, 'Page.handleJavaScriptDialog', { accept: false }).catch(() => {});
+  chrome.debugger
+    .sendCommand({ tabId }, 'Page.handleJavaScriptDialog', { accept: false })
+    .catch(() => {});
   await settleSize(tabId);
   // The person may have taken it off meanwhile, or the tab has gone.
   if (forget(tabId)) {

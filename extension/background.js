@@ -33,7 +33,13 @@ async function makeHello() {
   const { installId } = await readSettings();
   const version = chrome.runtime.getManifest().version;
   const browser = await browserProduct();
-  return protocol.event('hello', { protocol: protocol.PROTOCOL, version, browser, userAgent: navigator.userAgent, installId });
+  return protocol.event('hello', {
+    protocol: protocol.PROTOCOL,
+    version,
+    browser,
+    userAgent: navigator.userAgent,
+    installId,
+  });
 }
 
 /** Product and full version, as Chrome's own `Browser.getVersion` says it. */
@@ -72,7 +78,9 @@ function answer({ id, method, params }) {
     return;
   }
   const replied = runCommand(method, params).then(
-    (result) => link.send(protocol.reply(id, result)) || link.send(protocol.errorReply(id, 'The answer is too large: more than 255 MiB')),
+    (result) =>
+      link.send(protocol.reply(id, result)) ||
+      link.send(protocol.errorReply(id, 'The answer is too large: more than 255 MiB')),
     (error) => link.send(protocol.errorReply(id, error)),
   );
   if (method !== 'cdpCommand') {
@@ -103,13 +111,21 @@ async function connect() {
 
 chrome.debugger.onEvent.addListener(({ tabId, sessionId }, method, params) => {
   if (tabId !== undefined) {
-    link.send(protocol.event('cdpEvent', { tabId, method, params: params ?? {}, childSessionId: sessionId }));
+    link.send(
+      protocol.event('cdpEvent', {
+        tabId,
+        method,
+        params: params ?? {},
+        childSessionId: sessionId,
+      }),
+    );
   }
 });
 
 chrome.debugger.onDetach.addListener(({ tabId }, reason) => {
   // The infobar's Cancel takes the debugger off every tab, whichever of them Chrome names.
-  const lost = reason === 'canceled_by_user' ? attachments.attachedTabs() : tabId === undefined ? [] : [tabId];
+  const lost =
+    reason === 'canceled_by_user' ? attachments.attachedTabs() : tabId === undefined ? [] : [tabId];
   for (const lostTab of lost) {
     attachments.forget(lostTab);
     tell('tabDetached', { tabId: lostTab, reason });

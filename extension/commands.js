@@ -13,7 +13,9 @@ const handlers = {
   attachTab: async ({ tabId }) => {
     const { url, discarded } = await chrome.tabs.get(tabId);
     if (isRestricted(url)) {
-      throw new Error(`Cannot attach to this target: ${url} is a page that Chrome keeps from extensions`);
+      throw new Error(
+        `Cannot attach to this target: ${url} is a page that Chrome keeps from extensions`,
+      );
     }
     if (discarded) {
       // There is no page in it to debug. The person's click on it would load it; so does a client's first use.
@@ -28,7 +30,9 @@ const handlers = {
 
   createTab: async ({ url = 'about:blank', newWindow = false, active = false }) => {
     if (isRestricted(url)) {
-      throw new Error(`Cannot open ${url}: it is not a full address, or a page that Chrome keeps from extensions`);
+      throw new Error(
+        `Cannot open ${url}: it is not a full address, or a page that Chrome keeps from extensions`,
+      );
     }
     const tabId = await createTab({ url, newWindow, active });
     try {
@@ -49,7 +53,8 @@ const handlers = {
     await activateTab(tabId);
   },
 
-  cdpCommand: ({ tabId, method, params, childSessionId }) => sendCommand(tabId, method, params ?? {}, childSessionId),
+  cdpCommand: ({ tabId, method, params, childSessionId }) =>
+    sendCommand(tabId, method, params ?? {}, childSessionId),
 };
 
 /**

@@ -14,7 +14,13 @@ const SETTLE_MS = 500;
 const SETTLE_STEP_MS = 20;
 
 /** The smallest frames there are, and only the first of a million is sent: nobody sees them. */
-const OWN_SCREENCAST = { format: 'jpeg', quality: 1, maxWidth: 16, maxHeight: 16, everyNthFrame: 1_000_000 };
+const OWN_SCREENCAST = {
+  format: 'jpeg',
+  quality: 1,
+  maxWidth: 16,
+  maxHeight: 16,
+  everyNthFrame: 1_000_000,
+};
 
 const SETS_SIZE = /^(Emulation|Page)\.setDeviceMetricsOverride$/;
 

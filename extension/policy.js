@@ -35,5 +35,8 @@ export function isRestricted(url) {
   if (RESTRICTED_SCHEMES.includes(protocol)) {
     return true;
   }
-  return hostname === 'chromewebstore.google.com' || (hostname === 'chrome.google.com' && pathname.startsWith('/webstore'));
+  return (
+    hostname === 'chromewebstore.google.com' ||
+    (hostname === 'chrome.google.com' && pathname.startsWith('/webstore'))
+  );
 }

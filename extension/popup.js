@@ -46,20 +46,29 @@ function describe({ state, address, attached }) {
     case 'connected':
       return attached.length === 0
         ? ['connected', 'Connected', `To the relay at ${address}.`]
-        : ['busy', attached.length === 1 ? '1 tab in use' : `${attached.length} tabs in use`, `Through the relay at ${address}.`];
+        : [
+            'busy',
+            attached.length === 1 ? '1 tab in use' : `${attached.length} tabs in use`,
+            `Through the relay at ${address}.`,
+          ];
     case 'stopped':
       return ['', 'Switched off', 'No client can see or use this browser.'];
     case 'connecting':
       return ['', 'Connecting …', address && `To the relay at ${address}.`];
     default:
-      return ['offline', 'Not connected', `No relay answers at ${address}. Start one with “tabwire serve”. One that runs may have another browser already.`];
+      return [
+        'offline',
+        'Not connected',
+        `No relay answers at ${address}. Start one with “tabwire serve”. One that runs may have another browser already.`,
+      ];
   }
 }
 
 /** @param {State} state */
 function showState(state) {
   // A new attempt on a relay that did not answer changes nothing for the person until it does.
-  const isRetry = state.state === 'connecting' && latest.state === 'offline' && state.address === latest.address;
+  const isRetry =
+    state.state === 'connecting' && latest.state === 'offline' && state.address === latest.address;
   latest = isRetry ? { ...state, state: 'offline' } : state;
   const [kind, headline, explanation] = describe(latest);
   byId('status').className = kind;
@@ -82,13 +91,21 @@ function setText(id, text) {
 const rows = new Map();
 
 async function showTabs() {
-  const tabs = (await chrome.tabs.query({})).filter((tab) => tab.id !== undefined && !isRestricted(tab.url || tab.pendingUrl));
+  const tabs = (await chrome.tabs.query({})).filter(
+    (tab) => tab.id !== undefined && !isRestricted(tab.url || tab.pendingUrl),
+  );
   const attached = new Set(latest.attached);
   const inUse = tabs.filter((tab) => attached.has(tab.id ?? -1));
   const others = tabs.filter((tab) => !attached.has(tab.id ?? -1));
   const focused = document.activeElement;
-  showList('in-use', inUse.map((tab) => row(tab, true)));
-  showList('others', others.map((tab) => row(tab, false)));
+  showList(
+    'in-use',
+    inUse.map((tab) => row(tab, true)),
+  );
+  showList(
+    'others',
+    others.map((tab) => row(tab, false)),
+  );
   setText('other-count', String(others.length));
   byId('none-in-use').hidden = inUse.length > 0;
   byId('detach-all').hidden = inUse.length === 0;
@@ -103,7 +120,10 @@ async function showTabs() {
 /** @param {string} id @param {HTMLElement[]} wanted */
 function showList(id, wanted) {
   const list = byId(id);
-  if (wanted.length !== list.children.length || wanted.some((row, at) => row !== list.children[at])) {
+  if (
+    wanted.length !== list.children.length ||
+    wanted.some((row, at) => row !== list.children[at])
+  ) {
     list.replaceChildren(...wanted);
   }
 }
@@ -139,7 +159,9 @@ function newRow(tabId) {
   /** @type {HTMLTemplateElement} */
   const template = byId('tab-row');
   const shown = /** @type {HTMLElement} */ (template.content.firstElementChild?.cloneNode(true));
-  shown.querySelector('button')?.addEventListener('click', () => wishFor({ wish: 'detach', tabId }));
+  shown
+    .querySelector('button')
+    ?.addEventListener('click', () => wishFor({ wish: 'detach', tabId }));
   return shown;
 }
 

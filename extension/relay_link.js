@@ -13,7 +13,9 @@ const FIRST_RETRY_MS = 250;
 const LAST_RETRY_MS = 10_000;
 
 /** @param {string} message A letter takes three bytes at most, so few have to be counted. */
-const isTooLarge = (message) => message.length * 3 > MAX_BYTES && (message.length > MAX_BYTES || new TextEncoder().encode(message).length > MAX_BYTES);
+const isTooLarge = (message) =>
+  message.length * 3 > MAX_BYTES &&
+  (message.length > MAX_BYTES || new TextEncoder().encode(message).length > MAX_BYTES);
 
 /** @typedef {'stopped' | 'offline' | 'connecting' | 'connected'} LinkState */
 

@@ -118,7 +118,10 @@ export function listTabs() {
   return holdingBack(async () => {
     // The tabs come last, so that no change falls between their state and its being told.
     const ids = await targetIds();
-    const tabs = await unchanged(() => chrome.tabs.query({}), () => changes);
+    const tabs = await unchanged(
+      () => chrome.tabs.query({}),
+      () => changes,
+    );
     reported.clear();
     const offered = tabs.filter((tab) => isSettled(tab, ids) && !isRestricted(urlOf(tab)));
     for (const tab of offered) {
@@ -148,7 +151,10 @@ async function unchanged(look, lastChanged) {
 /** @param {number} tabId */
 export async function describeTab(tabId) {
   const ids = await targetIds();
-  const tab = await unchanged(() => chrome.tabs.get(tabId), () => lastChange.get(tabId));
+  const tab = await unchanged(
+    () => chrome.tabs.get(tabId),
+    () => lastChange.get(tabId),
+  );
   if (closed.has(tabId)) {
     throw new Error(`No tab with id: ${tabId}.`);
   }
@@ -180,7 +186,9 @@ async function holdingBack(work) {
  */
 export function createTab({ url, newWindow, active }) {
   return holdingBack(async () => {
-    const tab = newWindow ? await inNewWindow(url, active) : await chrome.tabs.create({ url, active }).catch(() => inNewWindow(url, active));
+    const tab = newWindow
+      ? await inNewWindow(url, active)
+      : await chrome.tabs.create({ url, active }).catch(() => inNewWindow(url, active));
     const tabId = /** @type {number} */ (tab.id);
     reported.add(tabId);
     return tabId;
@@ -341,7 +349,13 @@ export function watchTabs(onEvent) {
 
 /** What `chrome.tabs` cannot tell: whether a new address is a new document. */
 function watchNavigation() {
-  const { onCommitted, onErrorOccurred, onHistoryStateUpdated, onReferenceFragmentUpdated, onDOMContentLoaded } = chrome.webNavigation;
+  const {
+    onCommitted,
+    onErrorOccurred,
+    onHistoryStateUpdated,
+    onReferenceFragmentUpdated,
+    onDOMContentLoaded,
+  } = chrome.webNavigation;
   /** @typedef {{ tabId: number, frameId: number, url: string, documentLifecycle?: string }} Navigation */
   /** @param {Navigation} navigation */
   const concernsTheTab = ({ tabId, frameId, documentLifecycle = 'active' }) =>

@@ -14,7 +14,12 @@ const run = promisify(execFile);
 
 const CLIENTS = [
   { name: 'playwright', module: 'playwright-core', debug: 'pw:protocol', connect: playwrightCode },
-  { name: 'playwright', module: 'playwright-core-of-last-year', debug: 'pw:protocol', connect: playwrightCode },
+  {
+    name: 'playwright',
+    module: 'playwright-core-of-last-year',
+    debug: 'pw:protocol',
+    connect: playwrightCode,
+  },
   { name: 'puppeteer', module: 'puppeteer-core', debug: '', connect: puppeteerCode },
 ];
 
@@ -56,16 +61,24 @@ const folder = path.join(FIXTURES_DIR, 'transcripts');
 await mkdir(folder, { recursive: true });
 try {
   for (const { name, module, debug, connect } of CLIENTS) {
-    const { version } = JSON.parse(await readFile(new URL(`node_modules/${module}/package.json`, import.meta.url), 'utf8'));
+    const { version } = JSON.parse(
+      await readFile(new URL(`node_modules/${module}/package.json`, import.meta.url), 'utf8'),
+    );
     const code = connect(module, chromium.ownUrl);
     const { stdout, stderr } = await run('node', ['--input-type=module', '-e', code], {
       cwd: new URL('.', import.meta.url),
       env: { ...process.env, DEBUG: debug, DEBUG_COLORS: '0', DEBUG_DEPTH: '20' },
       maxBuffer: 1 << 26,
     });
-    const sent = [...sentMessages(stderr + stdout)].map(({ method, params, sessionId }) => ({ method, params: params ?? {}, sessionId }));
+    const sent = [...sentMessages(stderr + stdout)].map(({ method, params, sessionId }) => ({
+      method,
+      params: params ?? {},
+      sessionId,
+    }));
     const session = sent.find(({ method }) => method === 'Page.getFrameTree')?.sessionId;
-    const said = sent.filter((message) => message.sessionId === session).map(({ method, params }) => ({ method, params }));
+    const said = sent
+      .filter((message) => message.sessionId === session)
+      .map(({ method, params }) => ({ method, params }));
     const file = path.join(folder, `${name}-${version}.json`);
     await writeFile(file, `${JSON.stringify({ client: name, version, toPage: said }, null, 1)}\n`);
     console.log(`${file}: ${said.length} commands`);

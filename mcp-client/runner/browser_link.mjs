@@ -71,7 +71,10 @@ export class BrowserLink {
   async frameOf(page, id) {
     const find = () => page.frames().find((frame) => this.#ids.get(frame) === id);
     if (!find()) {
-      await Promise.race([page.evaluate('0').catch(() => {}), after(WAKE_WITHIN_MS, undefined, { ref: false })]);
+      await Promise.race([
+        page.evaluate('0').catch(() => {}),
+        after(WAKE_WITHIN_MS, undefined, { ref: false }),
+      ]);
     }
     return find();
   }
@@ -128,7 +131,9 @@ export class BrowserLink {
 /** `GET /` of the relay. One that does not answer has no browser either, for all that one can do with it. */
 async function status(url) {
   try {
-    const response = await fetch(`http://127.0.0.1:${new URL(url).port}/`, { signal: AbortSignal.timeout(STATUS_WITHIN_MS) });
+    const response = await fetch(`http://127.0.0.1:${new URL(url).port}/`, {
+      signal: AbortSignal.timeout(STATUS_WITHIN_MS),
+    });
     return await response.json();
   } catch {
     return {};

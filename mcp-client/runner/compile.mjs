@@ -43,7 +43,8 @@ export function compile(text) {
 }
 
 /** The head takes no room: columns of the first line are the ones of the code. */
-const toScript = (body) => new vm.Script(`${HEAD}${body}\n})()`, { filename: FILE, columnOffset: -HEAD.length });
+const toScript = (body) =>
+  new vm.Script(`${HEAD}${body}\n})()`, { filename: FILE, columnOffset: -HEAD.length });
 
 /** The code is given back with parentheses around braces at its end that are a value. */
 function parseCode(code) {
@@ -56,14 +57,18 @@ function parseCode(code) {
       throw error;
     }
     // `{ a: 1, b: 2 }` is no block either: it may begin where a statement could, before the fault.
-    const begins = [...code.slice(0, error.pos).matchAll(/(?<=^\s*|[;}\n]\s*)\{/g)].slice(-MOST_BRACES).reverse();
+    const begins = [...code.slice(0, error.pos).matchAll(/(?<=^\s*|[;}\n]\s*)\{/g)]
+      .slice(-MOST_BRACES)
+      .reverse();
     for (const { index } of begins) {
       const found = asValue(code, index);
       if (found) {
         return found;
       }
     }
-    throw new CodeError(placed(code, { message: error.message.replace(/ \(\d+:\d+\)$/, ''), ...error.loc }));
+    throw new CodeError(
+      placed(code, { message: error.message.replace(/ \(\d+:\d+\)$/, ''), ...error.loc }),
+    );
   }
 }
 
@@ -76,7 +81,9 @@ function asValue(code, from) {
     parse(before, PARSED_AS);
     const wrapped = `${before};(${braces}\n)`;
     const program = parse(wrapped, PARSED_AS);
-    return program.body.at(-1).expression?.type === 'ObjectExpression' ? { code: wrapped, program } : undefined;
+    return program.body.at(-1).expression?.type === 'ObjectExpression'
+      ? { code: wrapped, program }
+      : undefined;
   } catch {
     return undefined;
   }
@@ -94,7 +101,9 @@ function placeOf(code) {
 }
 
 function placed(code, { message, line, column }) {
-  const advice = /'import' and 'export'/.test(message) ? '. There are no modules here: `page`, `context`, `browser` are there already' : '';
+  const advice = /'import' and 'export'/.test(message)
+    ? '. There are no modules here: `page`, `context`, `browser` are there already'
+    : '';
   const source = code.split('\n')[line - 1];
   if (source === undefined) {
     return message;
@@ -121,7 +130,11 @@ function readsPage(program) {
   return false;
 }
 
-const setsPage = (node) => node?.type === 'AssignmentExpression' && node.operator === '=' && node.left.type === 'Identifier' && node.left.name === 'page';
+const setsPage = (node) =>
+  node?.type === 'AssignmentExpression' &&
+  node.operator === '=' &&
+  node.left.type === 'Identifier' &&
+  node.left.name === 'page';
 
 function reads(node) {
   if (!node || typeof node.type !== 'string' || declaresPage(node)) {
@@ -130,26 +143,41 @@ function reads(node) {
   if (node.type === 'Identifier') {
     return node.name === 'page';
   }
-  const isName = (key) => (key === 'property' || key === 'key') && !node.computed && !(key === 'key' && node.shorthand);
+  const isName = (key) =>
+    (key === 'property' || key === 'key') && !node.computed && !(key === 'key' && node.shorthand);
   const isSet = (key) => key === 'left' && setsPage(node);
-  return Object.entries(node).some(([key, value]) => !isName(key) && !isSet(key) && [value].flat().some(reads));
+  return Object.entries(node).some(
+    ([key, value]) => !isName(key) && !isSet(key) && [value].flat().some(reads),
+  );
 }
 
 function declaresPage(node) {
   const names = (pattern) => {
     switch (pattern?.type) {
-      case 'Identifier': return [pattern.name];
-      case 'ObjectPattern': return pattern.properties.flatMap((property) => names(property.value ?? property.argument));
-      case 'ArrayPattern': return pattern.elements.flatMap(names);
-      case 'AssignmentPattern': return names(pattern.left);
-      case 'RestElement': return names(pattern.argument);
-      default: return [];
+      case 'Identifier':
+        return [pattern.name];
+      case 'ObjectPattern':
+        return pattern.properties.flatMap((property) => names(property.value ?? property.argument));
+      case 'ArrayPattern':
+        return pattern.elements.flatMap(names);
+      case 'AssignmentPattern':
+        return names(pattern.left);
+      case 'RestElement':
+        return names(pattern.argument);
+      default:
+        return [];
     }
   };
   const patterns = [
     ...(node.params ?? []),
-    ...[node.body ?? []].flat().filter((child) => child.type === 'VariableDeclaration').flatMap((child) => child.declarations.map(({ id }) => id)),
-    ...[node.left ?? []].flat().filter((child) => child.type === 'VariableDeclaration').flatMap((child) => child.declarations.map(({ id }) => id)),
+    ...[node.body ?? []]
+      .flat()
+      .filter((child) => child.type === 'VariableDeclaration')
+      .flatMap((child) => child.declarations.map(({ id }) => id)),
+    ...[node.left ?? []]
+      .flat()
+      .filter((child) => child.type === 'VariableDeclaration')
+      .flatMap((child) => child.declarations.map(({ id }) => id)),
   ];
   return patterns.flatMap(names).includes('page');
 }

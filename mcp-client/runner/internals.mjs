@@ -18,10 +18,12 @@ export const targetOfPage = (page) => behind(page)?.delegate._targetId;
 export const idOfFrame = (frame) => behind(frame)?._id;
 
 /** The frame that a locator or a frame locator begins in; nothing, if it is neither. */
-export const frameOfLocator = (value) => (typeof (value?._selector ?? value?._frameSelector) === 'string' ? value._frame : undefined);
+export const frameOfLocator = (value) =>
+  typeof (value?._selector ?? value?._frameSelector) === 'string' ? value._frame : undefined;
 
 /** The same locator in another frame. */
-export const locatorIn = (frame, { _selector, _frameSelector }) => (_selector === undefined ? frame.frameLocator(_frameSelector) : frame.locator(_selector));
+export const locatorIn = (frame, { _selector, _frameSelector }) =>
+  _selector === undefined ? frame.frameLocator(_frameSelector) : frame.locator(_selector);
 
 /** What the refs of a frame begin with. */
 export const refPrefixOf = (frame) => (behind(frame).seq ? `f${behind(frame).seq}` : '');
@@ -35,8 +37,10 @@ export async function renameRefs(frame, pairs) {
 
 function renameInPage(injected, pairs) {
   const known = () => injected._lastAriaSnapshotForQuery.info;
-  const take = () => injected.ariaSnapshotJSON(document.querySelector('body,frameset'), { mode: 'ai' });
-  const lowest = (refs) => refs.reduce((least, ref) => Math.min(least, Number(/\d+$/.exec(ref)[0])), Infinity);
+  const take = () =>
+    injected.ariaSnapshotJSON(document.querySelector('body,frameset'), { mode: 'ai' });
+  const lowest = (refs) =>
+    refs.reduce((least, ref) => Math.min(least, Number(/\d+$/.exec(ref)[0])), Infinity);
   const highest = pairs.reduce((most, [, ref]) => Math.max(most, Number(/\d+$/.exec(ref)[0])), 0);
   const elements = pairs.map(([now, wanted]) => [known().get(now).element, wanted]);
   // Numbers only rise: those that are given out from now on must be above the ones that are put back.

@@ -23,7 +23,9 @@ let secret;
 
 function send(message) {
   // Half a character is no text to the server, which would understand nothing of it.
-  const text = JSON.stringify(message, (_, value) => (typeof value === 'string' ? value.toWellFormed() : value));
+  const text = JSON.stringify(message, (_, value) =>
+    typeof value === 'string' ? value.toWellFormed() : value,
+  );
   let rest = Buffer.from(`${secret ? text.replaceAll(secret, '…') : text}\n`);
   // Written at once, whatever the code does next: a loop that never ends must not keep its last words.
   while (rest.length > 0) {
@@ -49,7 +51,8 @@ const link = new BrowserLink(send);
 const scope = new Scope(link, output);
 
 /** What the code left behind and nobody waits for; it is told of and ends nothing. */
-const leftBehind = (what) => (error) => output.line(`[${what}, left behind by the code: ${beginning(describe(error, ''), 500)}]`);
+const leftBehind = (what) => (error) =>
+  output.line(`[${what}, left behind by the code: ${beginning(describe(error, ''), 500)}]`);
 process.on('unhandledRejection', leftBehind('a promise was rejected'));
 process.on('uncaughtException', leftBehind('an error was thrown'));
 
@@ -62,10 +65,18 @@ const requests = {
         return { ok: {} };
       }
     } catch (error) {
-      return { error: { kind: connectFault(error.message), message: error.message.split('\nCall log')[0] } };
+      return {
+        error: { kind: connectFault(error.message), message: error.message.split('\nCall log')[0] },
+      };
     }
     // The browser is there, whatever the state holds.
-    await scope.renew(old).catch((error) => output.line(`[What the state holds of the former connection is not good any more: ${beginning(describe(error, ''), 500)}]`));
+    await scope
+      .renew(old)
+      .catch((error) =>
+        output.line(
+          `[What the state holds of the former connection is not good any more: ${beginning(describe(error, ''), 500)}]`,
+        ),
+      );
     return { ok: {} };
   },
 
@@ -79,7 +90,10 @@ const requests = {
       output.check();
       return { ok: output.end() };
     } catch (error) {
-      const failure = explain(error, code, { lost: await link.lost(), hasCrashed: link.hasCrashed });
+      const failure = explain(error, code, {
+        lost: await link.lost(),
+        hasCrashed: link.hasCrashed,
+      });
       return { ok: output.end(), error: { ...failure, message: output.cut(failure.message) } };
     }
   },
@@ -93,12 +107,21 @@ const requests = {
   async use({ tab }) {
     const tabs = await link.tabs();
     const fits = (known) => String(known.index) === tab || known.target === tab;
-    const contains = (known) => `${known.url}\n${known.title}`.toLowerCase().includes(tab.toLowerCase());
+    const contains = (known) =>
+      `${known.url}\n${known.title}`.toLowerCase().includes(tab.toLowerCase());
     const exact = tabs.filter(fits);
     const found = exact.length > 0 ? exact : tabs.filter(contains);
     if (found.length !== 1) {
-      const what = found.length === 0 ? `no tab is '${tab}'` : `${tab ? `'${tab}' fits` : 'there are'} ${found.length} tabs`;
-      return { error: { kind: 'no-such-tab', message: `${what}:\n${(found.length ? found : tabs).slice(0, 20).map(describeTab).join('\n')}` } };
+      const what =
+        found.length === 0
+          ? `no tab is '${tab}'`
+          : `${tab ? `'${tab}' fits` : 'there are'} ${found.length} tabs`;
+      return {
+        error: {
+          kind: 'no-such-tab',
+          message: `${what}:\n${(found.length ? found : tabs).slice(0, 20).map(describeTab).join('\n')}`,
+        },
+      };
     }
     link.page = link.pageOf(found[0].target);
     return { ok: {} };
@@ -126,11 +149,15 @@ function connectFault(message) {
 }
 
 // A loop in the code keeps this thread from seeing that the server is gone; another thread sees it.
-new Worker(new URL('./orphan.mjs', import.meta.url), { workerData: { parent: process.ppid } }).unref();
+new Worker(new URL('./orphan.mjs', import.meta.url), {
+  workerData: { parent: process.ppid },
+}).unref();
 
 for await (const line of readline.createInterface({ input: process.stdin })) {
   const request = JSON.parse(line);
-  const reply = await requests[request.do](request).catch((error) => ({ error: { kind: 'runner', message: beginning(show(error), 2_000) } }));
+  const reply = await requests[request.do](request).catch((error) => ({
+    error: { kind: 'runner', message: beginning(show(error), 2_000) },
+  }));
   send({ id: request.id, ...reply });
 }
 process.exit();

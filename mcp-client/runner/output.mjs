@@ -13,7 +13,14 @@ const KEPT_AT_MOST = 64 << 20;
 /** All pictures of an answer in base64: MCP's own client closes the connection at 10 MiB. */
 const PICTURES = 6_000_000;
 // Node's `dir` passes over what objects say of themselves unless it is told not to.
-const INSPECT = { customInspect: true, depth: 5, breakLength: 120, compact: 3, maxArrayLength: 1_000, maxStringLength: Infinity };
+const INSPECT = {
+  customInspect: true,
+  depth: 5,
+  breakLength: 120,
+  compact: 3,
+  maxArrayLength: 1_000,
+  maxStringLength: Infinity,
+};
 
 // Playwright's objects are large inside and say little: their name and address do. They all have one base.
 Object.getPrototypeOf(Object.getPrototypeOf(chromium))[util.inspect.custom] = function describe() {
@@ -74,7 +81,9 @@ export class Output {
   /** Throws if something is lost that the limit would have let through: whoever has none takes the output for all of it. */
   check() {
     if (this.#forgotten && this.#limit > this.#kept) {
-      throw new RangeError(`the output is longer than ${this.#kept} characters; what came after them is lost`);
+      throw new RangeError(
+        `the output is longer than ${this.#kept} characters; what came after them is lost`,
+      );
     }
   }
 
@@ -85,13 +94,17 @@ export class Output {
     const notes = [];
     if (text !== whole) {
       this.#whole = whole;
-      notes.push(`[cut: ${text.length} of ${whole.length} characters. The rest: output(${text.length}). Better: ask for less.]`);
+      notes.push(
+        `[cut: ${text.length} of ${whole.length} characters. The rest: output(${text.length}). Better: ask for less.]`,
+      );
     }
     if (this.#forgotten) {
       notes.push(`[what came after the first ${whole.length} characters was not kept]`);
     }
     if (this.#leftOut > 0) {
-      notes.push(`[${this.#leftOut} more pictures do not fit into one answer. Take them in another call, or smaller: screenshot(locator).]`);
+      notes.push(
+        `[${this.#leftOut} more pictures do not fit into one answer. Take them in another call, or smaller: screenshot(locator).]`,
+      );
     }
     this.#text = '';
     this.#forgotten = false;
@@ -162,7 +175,12 @@ export function show(value) {
 
 /** Whether JSON says all of it. */
 function isData(value, seen = new Set()) {
-  if (value === null || typeof value === 'string' || typeof value === 'boolean' || Number.isFinite(value)) {
+  if (
+    value === null ||
+    typeof value === 'string' ||
+    typeof value === 'boolean' ||
+    Number.isFinite(value)
+  ) {
     return true;
   }
   if (typeof value !== 'object') {
@@ -181,5 +199,8 @@ function isData(value, seen = new Set()) {
 /** An object without a class. Those of the code's own realm have another `Object`. */
 export function isPlain(value) {
   const prototype = Object.getPrototypeOf(value);
-  return prototype === null || (Object.getPrototypeOf(prototype) === null && Object.hasOwn(prototype, 'isPrototypeOf'));
+  return (
+    prototype === null ||
+    (Object.getPrototypeOf(prototype) === null && Object.hasOwn(prototype, 'isPrototypeOf'))
+  );
 }

@@ -51,6 +51,8 @@ async function renumber(page, now, before) {
 
 /** A snapshot of nothing, in every frame, leaves no ref. */
 async function forget(page, withinMs) {
-  const none = page.frames().map((frame) => frame.locator('head').first().ariaSnapshot({ mode: 'ai', timeout: withinMs }));
+  const none = page
+    .frames()
+    .map((frame) => frame.locator('head').first().ariaSnapshot({ mode: 'ai', timeout: withinMs }));
   await Promise.allSettled(none);
 }

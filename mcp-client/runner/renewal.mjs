@@ -19,7 +19,13 @@ const MOST_VALUES = 1_000_000;
 export async function renew(link, old, holder) {
   const isOld = (value) => {
     try {
-      return value === old.browser || value === old.context || isPage(value) || isFrame(value) || isLocator(value);
+      return (
+        value === old.browser ||
+        value === old.context ||
+        isPage(value) ||
+        isFrame(value) ||
+        isLocator(value)
+      );
     } catch {
       return false; // An object of the code's own may throw when it is asked.
     }
@@ -50,7 +56,9 @@ function find(root, isWanted) {
       seen.add(items);
       refill.push(() => {
         holder.clear();
-        items.forEach((item) => (util.types.isMap(holder) ? holder.set(...item) : holder.add(item)));
+        items.forEach((item) =>
+          util.types.isMap(holder) ? holder.set(...item) : holder.add(item),
+        );
       });
     } else if (Array.isArray(holder) || isPlain(holder)) {
       for (const key of Object.keys(holder)) {

@@ -8,7 +8,8 @@ import { fit, isImage, screenshot } from './screenshot.mjs';
 import { Snapshots, subject } from './snapshot.mjs';
 
 /** What a new connection does not bring back: listeners, routes, emulation. */
-const LOST_WITH_CONNECTION = /\.(on|once|route|routeFromHAR|routeWebSocket|expose\w+|addInitScript|addLocatorHandler|emulateMedia|set(ViewportSize|Offline|Geolocation|ExtraHTTPHeaders)|newCDPSession)\(/;
+const LOST_WITH_CONNECTION =
+  /\.(on|once|route|routeFromHAR|routeWebSocket|expose\w+|addInitScript|addLocatorHandler|emulateMedia|set(ViewportSize|Offline|Geolocation|ExtraHTTPHeaders)|newCDPSession)\(/;
 
 export class Scope {
   #link;
@@ -48,7 +49,9 @@ export class Scope {
         enumerable: true,
         get: () => {
           if (!link.page) {
-            throw new Error('no page is in use: set one with `page = pages()[i]`, or open one with `page = await context.newPage()`');
+            throw new Error(
+              'no page is in use: set one with `page = pages()[i]`, or open one with `page = await context.newPage()`',
+            );
           }
           return link.page;
         },
@@ -78,7 +81,9 @@ export class Scope {
     await this.#reviveRefsFor(code, timeoutMs);
     const opened = needsPage ? await this.#ensurePage() : undefined;
     // Earlier code may have made something else of them: `pages = pages()`.
-    Object.entries(this.#given).forEach(([name, meant]) => Reflect.defineProperty(this.#globals, name, meant));
+    Object.entries(this.#given).forEach(([name, meant]) =>
+      Reflect.defineProperty(this.#globals, name, meant),
+    );
     try {
       await this.#show(await script.runInContext(this.#globals));
     } finally {
@@ -93,7 +98,9 @@ export class Scope {
     }
     const isRevived = await this.#snapshots.reviveRefs(timeoutMs / 5);
     if (!isRevived && code.includes('aria-ref') && !/snapshot\(/i.test(code)) {
-      throw new Error('the refs of the last snapshot do not hold any more: the connection to the browser is a new one, and the page is not as it was. Nothing was run');
+      throw new Error(
+        'the refs of the last snapshot do not hold any more: the connection to the browser is a new one, and the page is not as it was. Nothing was run',
+      );
     }
   }
 
@@ -125,9 +132,18 @@ export class Scope {
     const { context } = this.#link;
     if (isImage(value)) {
       this.#output.picture(fit(value, this.#imageLimit));
-    } else if (Array.isArray(value) && value.length > 0 && value.every((item) => context.pages().includes(item))) {
+    } else if (
+      Array.isArray(value) &&
+      value.length > 0 &&
+      value.every((item) => context.pages().includes(item))
+    ) {
       const tabs = await this.#link.tabs();
-      this.#output.line(tabs.filter((_, index) => value.includes(context.pages()[index])).map(describeTab).join('\n'));
+      this.#output.line(
+        tabs
+          .filter((_, index) => value.includes(context.pages()[index]))
+          .map(describeTab)
+          .join('\n'),
+      );
     } else if (value !== undefined) {
       this.#output.line(show(value));
     }
@@ -137,10 +153,14 @@ export class Scope {
   async renew(old) {
     if (this.#hasSet) {
       this.#hasSet = false;
-      this.#output.line('[The connection to the browser is a new one: listeners, routes and emulation that the code had set are gone.]');
+      this.#output.line(
+        '[The connection to the browser is a new one: listeners, routes and emulation that the code had set are gone.]',
+      );
     }
     const kept = {};
-    for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(this.#globals))) {
+    for (const [name, { value }] of Object.entries(
+      Object.getOwnPropertyDescriptors(this.#globals),
+    )) {
       if (value !== undefined && !Object.hasOwn(this.#given, name)) {
         kept[name] = value;
       }

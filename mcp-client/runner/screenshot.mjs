@@ -19,12 +19,20 @@ const TYPES = ['png', 'jpeg'];
  * `screenshot()`, `screenshot(locator)`, either with Playwright's options and `{ labels: true }`.
  * @returns {Promise<{ image: { data: string, mimeType: string }, note?: string }>}
  */
-export async function screenshot({ page, locator, rest: { labels = false, type = 'png', ...options } }, limit) {
+export async function screenshot(
+  { page, locator, rest: { labels = false, type = 'png', ...options } },
+  limit,
+) {
   if (!TYPES.includes(type)) {
     throw new TypeError(`screenshot takes the types ${TYPES.join(' and ')}, not ${show(type)}`);
   }
   const { cut, note } = limit === null ? {} : await cutTall(page, locator, options);
-  const taken = await (locator ?? page).screenshot({ scale: 'css', ...options, ...cut, type: labels ? 'png' : type });
+  const taken = await (locator ?? page).screenshot({
+    scale: 'css',
+    ...options,
+    ...cut,
+    type: labels ? 'png' : type,
+  });
   if (!labels) {
     return fit(taken, limit, note);
   }
@@ -32,7 +40,13 @@ export async function screenshot({ page, locator, rest: { labels = false, type =
   const tree = await page.ariaSnapshotJSON({ mode: 'ai', boxes: true });
   const picture = PNG.sync.read(taken);
   drawLabels(picture, await boxes(page, [tree].flat(), origin));
-  return fit(type === 'jpeg' ? Buffer.from(jpegjs.encode(picture, JPEG_QUALITY).data) : PNG.sync.write(picture), limit, note);
+  return fit(
+    type === 'jpeg'
+      ? Buffer.from(jpegjs.encode(picture, JPEG_QUALITY).data)
+      : PNG.sync.write(picture),
+    limit,
+    note,
+  );
 }
 
 /** Of a page that is taller than any picture the beginning is shown: all of it would be too small to read. */
@@ -40,7 +54,10 @@ async function cutTall(page, locator, { fullPage, clip }) {
   if (!fullPage || locator || clip) {
     return {};
   }
-  const { width, height } = await page.evaluate(() => ({ width: document.documentElement.scrollWidth, height: document.documentElement.scrollHeight }));
+  const { width, height } = await page.evaluate(() => ({
+    width: document.documentElement.scrollWidth,
+    height: document.documentElement.scrollHeight,
+  }));
   if (height <= LONGEST_EDGE) {
     return {};
   }
@@ -53,24 +70,57 @@ async function originOf(page, locator, { fullPage, clip }) {
   if (locator) {
     return locator.boundingBox();
   }
-  const scrolled = fullPage ? await page.evaluate(() => ({ x: -scrollX, y: -scrollY })) : { x: 0, y: 0 };
+  const scrolled = fullPage
+    ? await page.evaluate(() => ({ x: -scrollX, y: -scrollY }))
+    : { x: 0, y: 0 };
   return { x: scrolled.x + (clip?.x ?? 0), y: scrolled.y + (clip?.y ?? 0) };
 }
 
-const ACTED_ON = new Set(['button', 'link', 'textbox', 'checkbox', 'radio', 'combobox', 'option', 'menuitem', 'menuitemcheckbox',
-  'menuitemradio', 'tab', 'switch', 'slider', 'searchbox', 'spinbutton', 'treeitem', 'listbox']);
+const ACTED_ON = new Set([
+  'button',
+  'link',
+  'textbox',
+  'checkbox',
+  'radio',
+  'combobox',
+  'option',
+  'menuitem',
+  'menuitemcheckbox',
+  'menuitemradio',
+  'tab',
+  'switch',
+  'slider',
+  'searchbox',
+  'spinbutton',
+  'treeitem',
+  'listbox',
+]);
 
 /** The boxes of what can be acted on; those in a frame are relative to its inside. */
 async function boxes(page, nodes, origin) {
   const found = [];
-  for (const { role, ref, box, cursor, children = [] } of nodes.filter((node) => typeof node === 'object' && node !== null)) {
+  for (const { role, ref, box, cursor, children = [] } of nodes.filter(
+    (node) => typeof node === 'object' && node !== null,
+  )) {
     if (ref && box && (ACTED_ON.has(role) || cursor === 'pointer')) {
-      found.push({ ref, x: box.x - origin.x, y: box.y - origin.y, width: box.width, height: box.height });
+      found.push({
+        ref,
+        x: box.x - origin.x,
+        y: box.y - origin.y,
+        width: box.width,
+        height: box.height,
+      });
     }
     const inside = [children].flat();
     const isFrame = role === 'iframe' && ref && box && inside.length > 0;
     const edge = isFrame ? await edgeOf(page.locator(`aria-ref=${ref}`)) : undefined;
-    found.push(...(await boxes(page, inside, edge ? { x: origin.x - box.x - edge.x, y: origin.y - box.y - edge.y } : origin)));
+    found.push(
+      ...(await boxes(
+        page,
+        inside,
+        edge ? { x: origin.x - box.x - edge.x, y: origin.y - box.y - edge.y } : origin,
+      )),
+    );
   }
   return found;
 }
@@ -79,7 +129,10 @@ async function boxes(page, nodes, origin) {
 function edgeOf(frame) {
   return frame.evaluate((element) => {
     const { paddingLeft, paddingTop } = getComputedStyle(element);
-    return { x: element.clientLeft + parseFloat(paddingLeft), y: element.clientTop + parseFloat(paddingTop) };
+    return {
+      x: element.clientLeft + parseFloat(paddingLeft),
+      y: element.clientTop + parseFloat(paddingTop),
+    };
   });
 }
 
@@ -109,20 +162,36 @@ function sizeOf(bytes) {
 
 /** As it is if it fits, or if there is no limit; else as JPEG; else smaller. */
 export function fit(bytes, limit, before = undefined) {
-  const decode = () => (isPng(bytes) ? PNG.sync.read(bytes) : jpegjs.decode(bytes, { maxMemoryUsageInMB: 512 }));
+  const decode = () =>
+    isPng(bytes) ? PNG.sync.read(bytes) : jpegjs.decode(bytes, { maxMemoryUsageInMB: 512 });
   if (limit === null || (bytes.length <= limit && Math.max(...sizeOf(bytes)) <= LONGEST_EDGE)) {
-    return { image: { data: bytes.toString('base64'), mimeType: isPng(bytes) ? 'image/png' : 'image/jpeg' }, note: before };
+    return {
+      image: {
+        data: bytes.toString('base64'),
+        mimeType: isPng(bytes) ? 'image/png' : 'image/jpeg',
+      },
+      note: before,
+    };
   }
   const whole = decode();
   let scale = Math.min(1, LONGEST_EDGE / Math.max(whole.width, whole.height));
   for (;;) {
-    const size = { width: Math.max(1, Math.floor(whole.width * scale)), height: Math.max(1, Math.floor(whole.height * scale)) };
+    const size = {
+      width: Math.max(1, Math.floor(whole.width * scale)),
+      height: Math.max(1, Math.floor(whole.height * scale)),
+    };
     const picture = scale === 1 ? whole : iso.scaleImageToSize(whole, size);
     const { data } = jpegjs.encode(picture, JPEG_QUALITY);
     if (data.length <= limit || (size.width === 1 && size.height === 1)) {
-      const scaled = scale === 1 ? undefined : `[the picture is ${size.width}x${size.height}, scaled from ${whole.width}x${whole.height}]`;
+      const scaled =
+        scale === 1
+          ? undefined
+          : `[the picture is ${size.width}x${size.height}, scaled from ${whole.width}x${whole.height}]`;
       const note = [before, scaled].filter(Boolean).join('\n') || undefined;
-      return { image: { data: Buffer.from(data).toString('base64'), mimeType: 'image/jpeg' }, note };
+      return {
+        image: { data: Buffer.from(data).toString('base64'), mimeType: 'image/jpeg' },
+        note,
+      };
     }
     scale *= Math.min(0.9, Math.sqrt(limit / data.length) * 0.95);
   }

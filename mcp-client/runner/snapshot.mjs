@@ -29,7 +29,10 @@ export class Snapshots {
     // Refs are those of the latest snapshot; the ones of the rest of the page shall stay good.
     const isWhole = !locator && rest.depth === undefined;
     await this.keepRefs(page, isWhole ? tree : undefined);
-    const key = [page, locator && frameOfLocator(locator)].map((object) => this.#link.idOf(object)).concat(String(locator), rest.depth).join(' ');
+    const key = [page, locator && frameOfLocator(locator)]
+      .map((object) => this.#link.idOf(object))
+      .concat(String(locator), rest.depth)
+      .join(' ');
     const before = this.#last.get(key);
     const text = `${page.url()}\n${tree}`;
     this.#last.set(key, text);
@@ -39,7 +42,12 @@ export class Snapshots {
   /** Remembers what the refs of a page are of. */
   async keepRefs(page, tree) {
     const whole = tree ?? (await page.ariaSnapshot({ mode: 'ai' }));
-    this.#given.set(this.#link.idOf(page), { url: page.url(), whole, browser: this.#link.browser, holds: true });
+    this.#given.set(this.#link.idOf(page), {
+      url: page.url(),
+      whole,
+      browser: this.#link.browser,
+      holds: true,
+    });
   }
 
   /**
@@ -52,7 +60,11 @@ export class Snapshots {
     await Promise.all(
       stale.map(async ([target, given]) => {
         const page = this.#link.pageOf(target);
-        this.#given.set(target, { ...given, browser, holds: page !== undefined && (await revive(page, given, withinMs)) });
+        this.#given.set(target, {
+          ...given,
+          browser,
+          holds: page !== undefined && (await revive(page, given, withinMs)),
+        });
       }),
     );
     return this.#given.get(this.#link.idOf(inUse))?.holds ?? true;
@@ -78,7 +90,9 @@ export function subject(link, target, options) {
     return { page: target.page(), locator: target, rest };
   }
   if (!isPlain(target)) {
-    throw new TypeError(`snapshot and screenshot take a locator, selector, frame or page, and then options, not ${show(target)}`);
+    throw new TypeError(
+      `snapshot and screenshot take a locator, selector, frame or page, and then options, not ${show(target)}`,
+    );
   }
   return { page: link.page, rest: target };
 }
@@ -87,7 +101,9 @@ function changes(before, after) {
   if (before === after) {
     return 'no change since the last snapshot';
   }
-  const { hunks } = diff.structuredPatch('', '', `${before}\n`, `${after}\n`, '', '', { context: 1 });
+  const { hunks } = diff.structuredPatch('', '', `${before}\n`, `${after}\n`, '', '', {
+    context: 1,
+  });
   const text = hunks.map(({ lines }) => lines.join('\n')).join('\n…\n');
   // After a navigation nothing is as before, and the difference says everything twice.
   return text.length < after.length ? text : after;

@@ -36,26 +36,43 @@ pub struct Failure {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        Self { kind: error.kind().to_owned(), message: error.to_string(), next: Some(error.next()), is_environment: error.is_environment() }
+        Self {
+            kind: error.kind().to_owned(),
+            message: error.to_string(),
+            next: Some(error.next()),
+            is_environment: error.is_environment(),
+        }
     }
 }
 
 impl From<Error> for Answer {
     fn from(error: Error) -> Self {
-        Self { failure: Some(error.into()), ..Self::default() }
+        Self {
+            failure: Some(error.into()),
+            ..Self::default()
+        }
     }
 }
 
 impl Answer {
     /// In bytes.
     pub fn size(&self) -> usize {
-        self.text.len() + self.images.iter().map(|image| image.data.len()).sum::<usize>()
+        self.text.len()
+            + self
+                .images
+                .iter()
+                .map(|image| image.data.len())
+                .sum::<usize>()
     }
 }
 
 impl Failure {
     pub fn words(&self) -> String {
-        let next = self.next.as_deref().map(|next| format!("\nNext: {next}")).unwrap_or_default();
+        let next = self
+            .next
+            .as_deref()
+            .map(|next| format!("\nNext: {next}"))
+            .unwrap_or_default();
         format!("Error: {}{next}", self.message)
     }
 }

@@ -15,7 +15,11 @@ pub enum Error {
     #[error("playwright-core could not be installed: {0}")]
     Install(String),
     #[error("no relay runs on port {port}, and one could not be started: {reason}")]
-    RelayStart { port: u16, reason: String, log: PathBuf },
+    RelayStart {
+        port: u16,
+        reason: String,
+        log: PathBuf,
+    },
     #[error("what listens on port {0} does not answer as a Tabwire relay does")]
     NotARelay(u16),
     #[error("what answers on port {0} is not the relay of this home")]
@@ -51,16 +55,30 @@ pub enum Error {
     #[error("the process that runs the code failed: {0}")]
     Runner(String),
     #[error("cannot read {what}: {reason}")]
-    Unreadable { what: String, reason: std::io::Error },
+    Unreadable {
+        what: String,
+        reason: std::io::Error,
+    },
     #[error("cannot write {what}: {reason}")]
-    Unwritable { what: String, reason: std::io::Error },
+    Unwritable {
+        what: String,
+        reason: std::io::Error,
+    },
     #[error("cannot use Tabwire's home: {0}")]
     Home(#[from] std::io::Error),
 }
 
 /// The one command that brings Node.js and npm, and the one that brings a newer Node.js, whatever the system's own packages are.
-const INSTALL_NODE: &str = if cfg!(target_os = "macos") { "brew install node" } else { "sudo apt-get install nodejs npm" };
-const RENEW_NODE: &str = if cfg!(target_os = "macos") { "brew upgrade node" } else { "sudo npx --yes n lts" };
+const INSTALL_NODE: &str = if cfg!(target_os = "macos") {
+    "brew install node"
+} else {
+    "sudo apt-get install nodejs npm"
+};
+const RENEW_NODE: &str = if cfg!(target_os = "macos") {
+    "brew upgrade node"
+} else {
+    "sudo npx --yes n lts"
+};
 
 /// Said wherever a worker was replaced in the middle of code.
 pub const LOST: &str = "`state` and variables are lost; `page` is kept. What the code had begun in the page may have happened.";

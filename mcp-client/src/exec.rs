@@ -46,7 +46,9 @@ impl Outcome {
     }
 
     fn of(failure: Option<&Failure>) -> Self {
-        let Some(failure) = failure else { return Self::Done };
+        let Some(failure) = failure else {
+            return Self::Done;
+        };
         match failure.kind.as_str() {
             "unreadable" => Self::NoCode,
             "unwritable" => Self::NotWritten,
@@ -113,7 +115,10 @@ pub async fn tabs(settings: Settings, as_json: bool) -> Outcome {
     session.finish().await;
     match listed {
         Ok(tabs) if as_json => print_lines(&[json!(tabs).to_string()], Outcome::Done),
-        Ok(tabs) => print_lines(&tabs.into_iter().map(|tab| tab.line).collect::<Vec<_>>(), Outcome::Done),
+        Ok(tabs) => print_lines(
+            &tabs.into_iter().map(|tab| tab.line).collect::<Vec<_>>(),
+            Outcome::Done,
+        ),
         Err(error) => fail(error, as_json),
     }
 }
@@ -123,7 +128,10 @@ pub fn fail(error: Error, as_json: bool) -> Outcome {
     let failure = Failure::from(error);
     let outcome = Outcome::of(Some(&failure));
     if as_json {
-        return print_lines(&[json!({ "ok": false, "error": failure }).to_string()], outcome);
+        return print_lines(
+            &[json!({ "ok": false, "error": failure }).to_string()],
+            outcome,
+        );
     }
     tell(&failure.words());
     outcome
@@ -132,7 +140,11 @@ pub fn fail(error: Error, as_json: bool) -> Outcome {
 /// Prints the answer, and then what of it could not be written.
 fn print(run: &Run, answer: Answer) -> Outcome {
     let (files, unwritable) = write_images(&run.images, &answer.images);
-    let failures: Vec<Failure> = answer.failure.into_iter().chain(unwritable.map(Failure::from)).collect();
+    let failures: Vec<Failure> = answer
+        .failure
+        .into_iter()
+        .chain(unwritable.map(Failure::from))
+        .collect();
     let outcome = Outcome::of(failures.first());
     if run.json {
         let object = json!({ "ok": failures.is_empty(), "text": answer.text, "images": files, "error": failures.first() });
@@ -155,10 +167,19 @@ fn print(run: &Run, answer: Answer) -> Outcome {
 /// Writes to stdout. Whoever closes it has read enough, and that is no fault.
 fn print_lines(lines: &[String], outcome: Outcome) -> Outcome {
     let mut stdout = std::io::stdout().lock();
-    let written = lines.iter().try_for_each(|line| writeln!(stdout, "{line}")).and_then(|()| stdout.flush());
+    let written = lines
+        .iter()
+        .try_for_each(|line| writeln!(stdout, "{line}"))
+        .and_then(|()| stdout.flush());
     match written {
         Err(reason) if reason.kind() != ErrorKind::BrokenPipe => {
-            tell(&Failure::from(Error::Unwritable { what: "to stdout".into(), reason }).words());
+            tell(
+                &Failure::from(Error::Unwritable {
+                    what: "to stdout".into(),
+                    reason,
+                })
+                .words(),
+            );
             Outcome::NotWritten
         }
         _ => outcome,
@@ -177,7 +198,13 @@ fn write_images(to: &Images, images: &[Image]) -> (Vec<PathBuf>, Option<Error>) 
             Ok(file) => files.push(file),
             Err(reason) => {
                 let (Images::Into(place) | Images::File(place)) = to;
-                return (files, Some(Error::Unwritable { what: format!("a picture to {}", place.display()), reason }));
+                return (
+                    files,
+                    Some(Error::Unwritable {
+                        what: format!("a picture to {}", place.display()),
+                        reason,
+                    }),
+                );
             }
         }
     }
@@ -185,8 +212,14 @@ fn write_images(to: &Images, images: &[Image]) -> (Vec<PathBuf>, Option<Error>) 
 }
 
 fn write_image(to: &Images, number: usize, image: &Image) -> Result<PathBuf, std::io::Error> {
-    let bytes = base64::engine::general_purpose::STANDARD.decode(&image.data).map_err(std::io::Error::other)?;
-    let extension = if image.mime_type == "image/png" { "png" } else { "jpeg" };
+    let bytes = base64::engine::general_purpose::STANDARD
+        .decode(&image.data)
+        .map_err(std::io::Error::other)?;
+    let extension = if image.mime_type == "image/png" {
+        "png"
+    } else {
+        "jpeg"
+    };
     match to {
         Images::File(file) => std::fs::write(file, bytes).map(|()| file.clone()),
         Images::Into(folder) => write_new(folder, number, extension, &bytes),
@@ -194,16 +227,28 @@ fn write_image(to: &Images, number: usize, image: &Image) -> Result<PathBuf, std
 }
 
 /// Writes a picture under the first name that is free: those of earlier runs stay, and a link that somebody laid there is not followed.
-fn write_new(folder: &Path, from: usize, extension: &str, bytes: &[u8]) -> Result<PathBuf, std::io::Error> {
+fn write_new(
+    folder: &Path,
+    from: usize,
+    extension: &str,
+    bytes: &[u8],
+) -> Result<PathBuf, std::io::Error> {
     for number in from..from + MOST_PICTURES {
         let name = folder.join(format!("tabwire-{number}.{extension}"));
-        match std::fs::OpenOptions::new().write(true).create_new(true).open(&name) {
+        match std::fs::OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .open(&name)
+        {
             Ok(mut file) => return file.write_all(bytes).map(|()| name),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
         }
     }
-    Err(std::io::Error::other(format!("{} is full of pictures of earlier runs", folder.display())))
+    Err(std::io::Error::other(format!(
+        "{} is full of pictures of earlier runs",
+        folder.display()
+    )))
 }
 
 #[cfg(test)]
@@ -214,8 +259,18 @@ mod tests {
     fn the_exit_code_tells_the_code_from_the_set_up_and_from_the_clock() {
         let of = |error: Error| Outcome::of(Some(&error.into())).exit_code();
         assert_eq!(of(Error::NoExtension), 3);
-        assert_eq!(of(Error::TimedOut { after: Duration::from_secs(1) }), 4);
-        let thrown = Failure { kind: "code".into(), message: String::new(), next: None, is_environment: false };
+        assert_eq!(
+            of(Error::TimedOut {
+                after: Duration::from_secs(1)
+            }),
+            4
+        );
+        let thrown = Failure {
+            kind: "code".into(),
+            message: String::new(),
+            next: None,
+            is_environment: false,
+        };
         assert_eq!(Outcome::of(Some(&thrown)).exit_code(), 1);
         assert_eq!(Outcome::of(None).exit_code(), 0);
     }
@@ -223,7 +278,10 @@ mod tests {
     #[test]
     fn pictures_of_earlier_runs_stay() {
         let folder = tempfile::tempdir().unwrap();
-        let image = || Image { data: "eA==".into(), mime_type: "image/png".into() };
+        let image = || Image {
+            data: "eA==".into(),
+            mime_type: "image/png".into(),
+        };
         let to = Images::Into(folder.path().to_owned());
         write_images(&to, &[image(), image()]);
         let (names, unwritable) = write_images(&to, &[image()]);

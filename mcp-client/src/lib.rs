@@ -58,5 +58,9 @@ pub struct Token(pub String);
 
 /// Puts the runner and its packages into the home, saying on stderr what is done.
 pub async fn install(settings: &Settings) -> Result<PathBuf, Error> {
-    Ok(runner::ensure(&settings.home, &progress::Progress::stderr()).await?.folder)
+    Ok(
+        runner::ensure(&settings.home, &progress::Progress::stderr())
+            .await?
+            .folder,
+    )
 }

@@ -26,7 +26,9 @@ impl Progress {
     /// To the agent that made a request, if it asked for progress.
     pub fn of_request(context: &RequestContext<RoleServer>) -> Self {
         let token = context.meta.get_progress_token();
-        Self::to(token.map_or(Listener::Nobody, |token| Listener::Agent(context.peer.clone(), token)))
+        Self::to(token.map_or(Listener::Nobody, |token| {
+            Listener::Agent(context.peer.clone(), token)
+        }))
     }
 
     pub fn stderr() -> Self {
@@ -38,7 +40,10 @@ impl Progress {
     }
 
     fn to(to: Listener) -> Self {
-        Self { to, said: AtomicU32::new(0) }
+        Self {
+            to,
+            said: AtomicU32::new(0),
+        }
     }
 
     /// Something that is worth knowing wherever one looks.
@@ -56,7 +61,8 @@ impl Progress {
     pub async fn notify(&self, text: &str) {
         if let Listener::Agent(peer, token) = &self.to {
             let number = self.said.fetch_add(1, Ordering::Relaxed) + 1;
-            let words = ProgressNotificationParam::new(token.clone(), f64::from(number)).with_message(text);
+            let words =
+                ProgressNotificationParam::new(token.clone(), f64::from(number)).with_message(text);
             // An agent that has gone, or does not read, holds nothing up.
             let _ = tokio::time::timeout(NOTIFY_WITHIN, peer.notify_progress(words)).await;
         }

@@ -69,7 +69,11 @@ fn version() -> String {
         digest.update(name);
         digest.update(text);
     }
-    URL_SAFE_NO_PAD.encode(digest.finalize()).chars().take(12).collect()
+    URL_SAFE_NO_PAD
+        .encode(digest.finalize())
+        .chars()
+        .take(12)
+        .collect()
 }
 
 /// Everything happens in a folder of its own that takes its name at the end: servers that start at once do not meet, and
@@ -78,11 +82,15 @@ async fn install(folder: &Path, progress: &Progress) -> Result<(), Error> {
     check_node().await?;
     let parent = folder.parent().unwrap_or(folder);
     std::fs::create_dir_all(parent)?;
-    let new = tempfile::Builder::new().prefix(".new-").tempdir_in(parent)?;
+    let new = tempfile::Builder::new()
+        .prefix(".new-")
+        .tempdir_in(parent)?;
     for (name, text) in FILES {
         std::fs::write(new.path().join(name), text)?;
     }
-    progress.step("installing playwright-core, once (npm, about 15 MB)").await;
+    progress
+        .step("installing playwright-core, once (npm, about 15 MB)")
+        .await;
     run_npm(new.path(), progress).await?;
     match std::fs::rename(new.path(), folder) {
         // It is no longer where its guard would remove it.
@@ -96,14 +104,24 @@ async fn install(folder: &Path, progress: &Progress) -> Result<(), Error> {
 
 /// Whether there is a Node that can run the runner.
 pub async fn check_node() -> Result<(), Error> {
-    let asked = Command::new("node").arg("--version").stdin(Stdio::null()).kill_on_drop(true).output();
+    let asked = Command::new("node")
+        .arg("--version")
+        .stdin(Stdio::null())
+        .kill_on_drop(true)
+        .output();
     let asked = tokio::time::timeout(NODE_WITHIN, asked).await;
-    let output = asked.map_err(|_| Error::NoNode("`node --version` does not answer".into()))?.map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => Error::NoNode("`node` was not found".into()),
-        _ => Error::NoNode(format!("`node` cannot be run: {error}")),
-    })?;
+    let output = asked
+        .map_err(|_| Error::NoNode("`node --version` does not answer".into()))?
+        .map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => Error::NoNode("`node` was not found".into()),
+            _ => Error::NoNode(format!("`node` cannot be run: {error}")),
+        })?;
     let version = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-    let major = version.trim_start_matches('v').split('.').next().and_then(|major| major.parse::<u32>().ok());
+    let major = version
+        .trim_start_matches('v')
+        .split('.')
+        .next()
+        .and_then(|major| major.parse::<u32>().ok());
     match major {
         Some(major) if major >= OLDEST_NODE => Ok(()),
         _ => Err(Error::NodeTooOld(version)),
@@ -113,7 +131,15 @@ pub async fn check_node() -> Result<(), Error> {
 async fn run_npm(folder: &Path, progress: &Progress) -> Result<(), Error> {
     let failed = |reason: String| Error::Install(reason);
     let mut npm = Command::new("npm")
-        .args(["ci", "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=http"])
+        .args([
+            "ci",
+            "--omit=dev",
+            "--ignore-scripts",
+            "--no-audit",
+            "--no-fund",
+            "--no-update-notifier",
+            "--loglevel=http",
+        ])
         .current_dir(folder)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
@@ -145,7 +171,10 @@ async fn run_npm(folder: &Path, progress: &Progress) -> Result<(), Error> {
         return Ok(());
     }
     words.truncate(4);
-    Err(failed(format!("npm ended with {status}: {}", words.join("; "))))
+    Err(failed(format!(
+        "npm ended with {status}: {}",
+        words.join("; ")
+    )))
 }
 
 #[cfg(test)]
@@ -155,8 +184,10 @@ mod tests {
     #[test]
     fn every_file_of_the_runner_is_in_the_binary() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("runner");
-        let mut found: Vec<String> =
-            std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        let mut found: Vec<String> = std::fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
         found.retain(|name| name != "node_modules");
         found.sort();
         assert_eq!(found, FILES.map(|(name, _)| name.to_owned()));

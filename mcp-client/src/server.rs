@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use axum::Router;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest, CustomResult, ErrorCode, ErrorData,
-    Implementation, JsonObject, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest,
+    CustomResult, ErrorCode, ErrorData, Implementation, JsonObject, ListToolsResult,
+    PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
 };
 use rmcp::service::RequestContext;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
@@ -69,10 +70,14 @@ struct ExecuteArguments {
 impl ExecuteArguments {
     fn of(arguments: JsonObject) -> Result<Self, Error> {
         // The words repeat what was given, however long that is.
-        let wrong = |error: serde_json::Error| Error::Arguments(error.to_string().chars().take(LONGEST_REASON).collect());
+        let wrong = |error: serde_json::Error| {
+            Error::Arguments(error.to_string().chars().take(LONGEST_REASON).collect())
+        };
         let arguments: Self = serde_json::from_value(Value::Object(arguments)).map_err(wrong)?;
         match arguments.timeout {
-            Some(timeout) if !TIMEOUT_S.contains(&timeout) => Err(Error::Arguments(format!("a timeout of {timeout:?} seconds"))),
+            Some(timeout) if !TIMEOUT_S.contains(&timeout) => Err(Error::Arguments(format!(
+                "a timeout of {timeout:?} seconds"
+            ))),
             _ => Ok(arguments),
         }
     }
@@ -98,7 +103,11 @@ pub fn http_routes(settings: Settings) -> Router {
     let server = Server::new(settings);
     let mut sessions = LocalSessionManager::default();
     sessions.session_config.keep_alive = Some(HTTP_SESSION_WITHIN);
-    let service = StreamableHttpService::new(move || Ok(server.clone()), Arc::new(sessions), StreamableHttpServerConfig::default());
+    let service = StreamableHttpService::new(
+        move || Ok(server.clone()),
+        Arc::new(sessions),
+        StreamableHttpServerConfig::default(),
+    );
     Router::new().route_service("/mcp", service)
 }
 
@@ -112,10 +121,19 @@ impl Server {
                 tracing::warn!("{error}. {}", error.next());
             }
         });
-        Self { settings, session, resets: watch::Sender::new(()), release: Arc::default() }
+        Self {
+            settings,
+            session,
+            resets: watch::Sender::new(()),
+            release: Arc::default(),
+        }
     }
 
-    async fn execute(&self, arguments: ExecuteArguments, context: &RequestContext<RoleServer>) -> Answer {
+    async fn execute(
+        &self,
+        arguments: ExecuteArguments,
+        context: &RequestContext<RoleServer>,
+    ) -> Answer {
         let limit = Duration::from_secs_f64(arguments.timeout.unwrap_or(DEFAULT_TIMEOUT_S));
         let progress = Progress::of_request(context);
         let mut resets = self.resets.subscribe();
@@ -183,33 +201,59 @@ impl Server {
 
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
-        let identity = Implementation::new("tabwire", env!("CARGO_PKG_VERSION")).with_title("Tabwire");
-        ServerConfig::new(ServerCapabilities::builder().enable_tools().build()).with_server_info(identity).with_instructions(INSTRUCTIONS)
+        let identity =
+            Implementation::new("tabwire", env!("CARGO_PKG_VERSION")).with_title("Tabwire");
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+            .with_server_info(identity)
+            .with_instructions(INSTRUCTIONS)
     }
 
-    async fn list_tools(&self, _: Option<PaginatedRequestParams>, _: RequestContext<RoleServer>) -> Result<ListToolsResult, ErrorData> {
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
         Ok(ListToolsResult::with_all_items(tools()))
     }
 
-    async fn call_tool(&self, request: CallToolRequestParams, context: RequestContext<RoleServer>) -> Result<CallToolResponse, ErrorData> {
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
         let answer = match request.name.as_ref() {
             "execute" => match ExecuteArguments::of(request.arguments.unwrap_or_default()) {
                 Ok(arguments) => self.execute(arguments, &context).await,
                 Err(error) => error.into(),
             },
             "reset" => self.reset(&context).await,
-            other => return Err(ErrorData::invalid_params(format!("there is no tool '{other}'; there are execute and reset"), None)),
+            other => {
+                return Err(ErrorData::invalid_params(
+                    format!("there is no tool '{other}'; there are execute and reset"),
+                    None,
+                ));
+            }
         };
         Ok(to_result(answer).into())
     }
 
-    async fn on_custom_request(&self, request: CustomRequest, _: RequestContext<RoleServer>) -> Result<CustomResult, ErrorData> {
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
         let CustomRequest { method, params, .. } = request;
         if method != stdin::UNREADABLE {
             return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None));
         }
-        let reason = params.as_ref().and_then(|params| params["reason"].as_str()).unwrap_or_default();
-        Err(ErrorData::parse_error(format!("this message cannot be read: {reason}"), None))
+        let reason = params
+            .as_ref()
+            .and_then(|params| params["reason"].as_str())
+            .unwrap_or_default();
+        Err(ErrorData::parse_error(
+            format!("this message cannot be read: {reason}"),
+            None,
+        ))
     }
 }
 
@@ -222,12 +266,27 @@ fn tools() -> Vec<Tool> {
         },
         "required": ["code"],
     });
-    let hints = |title: &str| ToolAnnotations::with_title(title).read_only(false).open_world(true);
+    let hints = |title: &str| {
+        ToolAnnotations::with_title(title)
+            .read_only(false)
+            .open_world(true)
+    };
     vec![
-        Tool::new("execute", EXECUTE, object(execute))
-            .with_annotations(hints("Run code in the browser").destructive(true).idempotent(false)),
-        Tool::new("reset", RESET, object(json!({ "type": "object", "properties": {} })))
-            .with_annotations(hints("Reconnect to the browser").destructive(false).idempotent(true)),
+        Tool::new("execute", EXECUTE, object(execute)).with_annotations(
+            hints("Run code in the browser")
+                .destructive(true)
+                .idempotent(false),
+        ),
+        Tool::new(
+            "reset",
+            RESET,
+            object(json!({ "type": "object", "properties": {} })),
+        )
+        .with_annotations(
+            hints("Reconnect to the browser")
+                .destructive(false)
+                .idempotent(true),
+        ),
     ]
 }
 
@@ -249,7 +308,10 @@ fn to_result(answer: Answer) -> CallToolResult {
         words.push_str("done; no value");
     }
     let text = (!words.is_empty()).then(|| ContentBlock::text(words));
-    let images = answer.images.into_iter().map(|image| ContentBlock::image(image.data, image.mime_type));
+    let images = answer
+        .images
+        .into_iter()
+        .map(|image| ContentBlock::image(image.data, image.mime_type));
     let content = text.into_iter().chain(images).collect();
     match answer.failure {
         None => CallToolResult::success(content),

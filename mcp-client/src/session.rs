@@ -54,7 +54,15 @@ struct Tabs {
 
 impl Session {
     pub fn new(settings: Settings) -> Self {
-        Self { settings, worker: None, port: None, target: None, opened: Vec::new(), notes: Vec::new(), in_call: false }
+        Self {
+            settings,
+            worker: None,
+            port: None,
+            target: None,
+            opened: Vec::new(),
+            notes: Vec::new(),
+            in_call: false,
+        }
     }
 
     /// Runs code and gives what it said, whatever happened.
@@ -72,7 +80,8 @@ impl Session {
     /// Everything that code needs: relay, browser, runner, worker, and the slot.
     pub async fn ready(&mut self, progress: &Progress) -> Result<(), Error> {
         if self.in_call {
-            self.replace_worker("The last call was given up in the middle of its code.").await;
+            self.replace_worker("The last call was given up in the middle of its code.")
+                .await;
         }
         let port = relay::port(&self.settings, self.port);
         self.port = Some(port);
@@ -80,7 +89,9 @@ impl Session {
         if self.worker.is_some() {
             match self.take_slot(port, progress).await {
                 // It ended while nobody looked, or what earlier code left behind keeps it busy; a new one does.
-                Err(error @ (Error::WorkerEnded(_) | Error::OutOfMemory(_) | Error::Runner(_))) => self.note_loss(&error),
+                Err(error @ (Error::WorkerEnded(_) | Error::OutOfMemory(_) | Error::Runner(_))) => {
+                    self.note_loss(&error)
+                }
                 taken => return taken,
             }
         }
@@ -98,9 +109,12 @@ impl Session {
         let since = Instant::now();
         loop {
             let token = (self.settings.token)()?;
-            let parameters = json!({ "url": relay::cdp_url(port, &token.0), "target": self.target });
+            let parameters =
+                json!({ "url": relay::cdp_url(port, &token.0), "target": self.target });
             let reply = self.ask("connect", parameters).await?;
-            let Some(Failure { kind, message, .. }) = reply.error else { return Ok(()) };
+            let Some(Failure { kind, message, .. }) = reply.error else {
+                return Ok(());
+            };
             match kind.as_str() {
                 "busy" => relay::wait_for_slot(&self.settings, port, since, progress).await?,
                 "unauthorized" => return Err(Error::ForeignRelay(port)),
@@ -128,30 +142,50 @@ impl Session {
                 answer
             }
             Err(error) => {
-                let said = self.worker.as_mut().map(|worker| std::mem::take(&mut worker.said)).unwrap_or_default();
+                let said = self
+                    .worker
+                    .as_mut()
+                    .map(|worker| std::mem::take(&mut worker.said))
+                    .unwrap_or_default();
                 self.end_worker().await;
-                Answer { text: said.trim_end().to_owned(), failure: Some(error.into()), ..Answer::default() }
+                Answer {
+                    text: said.trim_end().to_owned(),
+                    failure: Some(error.into()),
+                    ..Answer::default()
+                }
             }
         }
     }
 
     /// Something that should be quick; a worker that does not answer is ended.
     async fn ask(&mut self, what: &str, parameters: Value) -> Result<Reply, Error> {
-        let asked = self.call(what, parameters, STEP_WITHIN, &Progress::silent()).await;
+        let asked = self
+            .call(what, parameters, STEP_WITHIN, &Progress::silent())
+            .await;
         match asked {
             Ok(reply) => Ok(reply),
             Err(error) => {
                 self.end_worker().await;
                 Err(match error {
-                    Error::TimedOut { after } => Error::Runner(format!("no answer to '{what}' in {} s", after.as_secs())),
+                    Error::TimedOut { after } => {
+                        Error::Runner(format!("no answer to '{what}' in {} s", after.as_secs()))
+                    }
                     other => other,
                 })
             }
         }
     }
 
-    async fn call(&mut self, what: &str, parameters: Value, limit: Duration, progress: &Progress) -> Result<Reply, Error> {
-        let Some(worker) = self.worker.as_mut() else { return Err(Error::Runner("it is not there".into())) };
+    async fn call(
+        &mut self,
+        what: &str,
+        parameters: Value,
+        limit: Duration,
+        progress: &Progress,
+    ) -> Result<Reply, Error> {
+        let Some(worker) = self.worker.as_mut() else {
+            return Err(Error::Runner("it is not there".into()));
+        };
         self.in_call = true;
         let outcome = {
             let call = worker.call(what, parameters);
@@ -184,7 +218,8 @@ impl Session {
     /// Ends the worker in the middle of its code, now: the agent does not want it any more.
     pub async fn abandon(&mut self) {
         if self.in_call {
-            self.replace_worker("The last call was cancelled and its code ended.").await;
+            self.replace_worker("The last call was cancelled and its code ended.")
+                .await;
         }
     }
 
@@ -224,7 +259,10 @@ impl Session {
             Err(error) => Err(error),
         };
         match tabs {
-            Ok(tabs) => Answer { text: report(&tabs), ..Answer::default() },
+            Ok(tabs) => Answer {
+                text: report(&tabs),
+                ..Answer::default()
+            },
             Err(error) => error.into(),
         }
     }
@@ -234,21 +272,26 @@ impl Session {
         if let Some(failure) = reply.error {
             return Err(Error::Runner(failure.message));
         }
-        let Tabs { tabs } = serde_json::from_value(reply.ok).map_err(|error| Error::Runner(error.to_string()))?;
+        let Tabs { tabs } =
+            serde_json::from_value(reply.ok).map_err(|error| Error::Runner(error.to_string()))?;
         Ok(tabs)
     }
 
     /// Takes a tab into use by what a person calls it.
     pub async fn use_tab(&mut self, tab: &str) -> Result<(), Error> {
         let reply = self.ask("use", json!({ "tab": tab })).await?;
-        reply.error.map_or(Ok(()), |failure| Err(Error::NoSuchTab(failure.message)))
+        reply
+            .error
+            .map_or(Ok(()), |failure| Err(Error::NoSuchTab(failure.message)))
     }
 
     /// Gives the slot back. The worker stays, and with it `state`.
     pub async fn release(&mut self) {
         if self.worker.is_some()
             && !self.in_call
-            && let Err(error) = self.call("release", json!({}), RELEASE_WITHIN, &Progress::silent()).await
+            && let Err(error) = self
+                .call("release", json!({}), RELEASE_WITHIN, &Progress::silent())
+                .await
         {
             self.note_loss(&error);
             self.end_worker().await;
@@ -261,9 +304,13 @@ impl Session {
             self.end_worker().await;
         }
         // Code that was ended took its worker along; the tab is still there.
-        if !self.opened.is_empty() && (self.worker.is_some() || self.ready(&Progress::silent()).await.is_ok()) {
+        if !self.opened.is_empty()
+            && (self.worker.is_some() || self.ready(&Progress::silent()).await.is_ok())
+        {
             let parameters = json!({ "targets": self.opened });
-            let _ = self.call("close", parameters, RELEASE_WITHIN, &Progress::silent()).await;
+            let _ = self
+                .call("close", parameters, RELEASE_WITHIN, &Progress::silent())
+                .await;
         }
         self.release().await;
         self.end_worker().await;
@@ -279,7 +326,10 @@ fn report(tabs: &[Tab]) -> String {
     lines.push(format!("{} pages:", tabs.len()));
     lines.extend(tabs.iter().take(REPORTED_TABS).map(|tab| tab.line.clone()));
     if tabs.len() > REPORTED_TABS {
-        lines.push(format!("… and {} more: pages()", tabs.len() - REPORTED_TABS));
+        lines.push(format!(
+            "… and {} more: pages()",
+            tabs.len() - REPORTED_TABS
+        ));
     }
     lines.join("\n")
 }
@@ -290,7 +340,14 @@ mod tests {
 
     fn tab(index: usize, in_use: bool) -> Tab {
         let url = format!("https://site/{index}");
-        Tab { index, target: String::new(), title: String::new(), line: format!("[{index}] {url}"), url, in_use }
+        Tab {
+            index,
+            target: String::new(),
+            title: String::new(),
+            line: format!("[{index}] {url}"),
+            url,
+            in_use,
+        }
     }
 
     #[test]

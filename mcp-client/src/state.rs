@@ -25,7 +25,9 @@ impl State {
         match folder.try_lock_shared() {
             Ok(()) => None,
             // Where the file system has no locks, the number has to do.
-            Err(TryLockError::WouldBlock | TryLockError::Error(_)) => Self::read(home).filter(|state| state.lives()),
+            Err(TryLockError::WouldBlock | TryLockError::Error(_)) => {
+                Self::read(home).filter(|state| state.lives())
+            }
         }
     }
 

@@ -3,7 +3,10 @@
 //! that is lost, and any other such line of a usual length a request that is answered with the reason.
 
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader};
+use tokio::io::{
+    AsyncBufRead, AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite,
+    AsyncWriteExt as _, BufReader,
+};
 
 /// The method of the request that stands for a line which cannot be read; `reason` is its parameter.
 pub const UNREADABLE: &str = "tabwire/unreadable";
@@ -29,7 +32,10 @@ pub fn readable(agent: impl AsyncRead + Send + Unpin + 'static) -> impl AsyncRea
 }
 
 /// Gives whether there may be more.
-async fn pass_line(agent: &mut (impl AsyncBufRead + Unpin), to_sdk: &mut (impl AsyncWrite + Unpin)) -> std::io::Result<bool> {
+async fn pass_line(
+    agent: &mut (impl AsyncBufRead + Unpin),
+    to_sdk: &mut (impl AsyncWrite + Unpin),
+) -> std::io::Result<bool> {
     let mut line = Vec::new();
     read_up_to(LOOKED_AT, agent, &mut line).await?;
     if line.len() < LOOKED_AT || line.ends_with(b"\n") {
@@ -51,18 +57,33 @@ async fn pass_line(agent: &mut (impl AsyncBufRead + Unpin), to_sdk: &mut (impl A
         }
     }
     if length > LONGEST_LINE {
-        to_sdk.write_all(&refusal(&[&end, &line], &format!("a line may have {} MiB at most", LONGEST_LINE >> 20))).await?;
+        to_sdk
+            .write_all(&refusal(
+                &[&end, &line],
+                &format!("a line may have {} MiB at most", LONGEST_LINE >> 20),
+            ))
+            .await?;
     }
     Ok(true)
 }
 
 /// A line, or what comes of it first.
-async fn read_up_to(most: usize, agent: &mut (impl AsyncBufRead + Unpin), line: &mut Vec<u8>) -> std::io::Result<()> {
-    agent.take(most as u64).read_until(b'\n', line).await.map(drop)
+async fn read_up_to(
+    most: usize,
+    agent: &mut (impl AsyncBufRead + Unpin),
+    line: &mut Vec<u8>,
+) -> std::io::Result<()> {
+    agent
+        .take(most as u64)
+        .read_until(b'\n', line)
+        .await
+        .map(drop)
 }
 
 fn made_readable(line: Vec<u8>) -> Vec<u8> {
-    let read = |line: &[u8]| serde_json::from_slice::<Value>(line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line));
+    let read = |line: &[u8]| {
+        serde_json::from_slice::<Value>(line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line))
+    };
     let Err(error) = read(&line) else { return line };
     let mended = without_half_characters(&line);
     if read(&mended).is_ok() {
@@ -73,8 +94,12 @@ fn made_readable(line: Vec<u8>) -> Vec<u8> {
 
 /// Nothing, if these parts of the line do not say which answer somebody waits for.
 fn refusal(parts: &[&[u8]], reason: &str) -> Vec<u8> {
-    let Some(id) = parts.iter().find_map(|part| id_in(part)) else { return Vec::new() };
-    let mut request = json!({ "jsonrpc": "2.0", "id": id, "method": UNREADABLE, "params": { "reason": reason } }).to_string();
+    let Some(id) = parts.iter().find_map(|part| id_in(part)) else {
+        return Vec::new();
+    };
+    let mut request =
+        json!({ "jsonrpc": "2.0", "id": id, "method": UNREADABLE, "params": { "reason": reason } })
+            .to_string();
     request.push('\n');
     request.into_bytes()
 }
@@ -111,12 +136,22 @@ fn id_in(line: &[u8]) -> Option<Value> {
     const KEY: &[u8] = b"\"id\":";
     let at = |place: usize| {
         let value = line.get(place + KEY.len()..)?;
-        let end = value.iter().position(|byte| matches!(byte, b',' | b'}')).unwrap_or(value.len());
-        serde_json::from_slice(value.get(..end)?).ok().filter(|id: &Value| id.is_string() || id.is_number())
+        let end = value
+            .iter()
+            .position(|byte| matches!(byte, b',' | b'}'))
+            .unwrap_or(value.len());
+        serde_json::from_slice(value.get(..end)?)
+            .ok()
+            .filter(|id: &Value| id.is_string() || id.is_number())
     };
     let is_key = |place: &usize| line.get(*place..).is_some_and(|rest| rest.starts_with(KEY));
-    let (mut first, mut last) = (0..line.len().min(LOOKED_FOR_ID), line.len().saturating_sub(LOOKED_FOR_ID)..line.len());
-    last.rfind(is_key).and_then(at).or_else(|| first.find(is_key).and_then(at))
+    let (mut first, mut last) = (
+        0..line.len().min(LOOKED_FOR_ID),
+        line.len().saturating_sub(LOOKED_FOR_ID)..line.len(),
+    );
+    last.rfind(is_key)
+        .and_then(at)
+        .or_else(|| first.find(is_key).and_then(at))
 }
 
 #[cfg(test)]
@@ -130,7 +165,10 @@ mod tests {
     #[test]
     fn half_a_character_is_mended_and_whole_ones_are_kept() {
         let line = r#"{"id":1,"code":"\ud83d\ude00 \ud83d \\ud83d \\\ude00 \u00e4"}"#;
-        assert_eq!(read(line), r#"{"id":1,"code":"\ud83d\ude00 \ufffd \\ud83d \\\ufffd \u00e4"}"#);
+        assert_eq!(
+            read(line),
+            r#"{"id":1,"code":"\ud83d\ude00 \ufffd \\ud83d \\\ufffd \u00e4"}"#
+        );
         for readable in [r#"{"id":1,"code":"\ud83d\ude00"}"#, "\u{feff}{\"id\":1}"] {
             assert_eq!(read(readable), readable);
         }
@@ -138,15 +176,26 @@ mod tests {
 
     #[test]
     fn whoever_waits_for_an_answer_to_what_cannot_be_read_gets_one() {
-        let deep = format!(r#"{{"params":{}1{},"id":"seven"}}"#, "[".repeat(200), "]".repeat(200));
+        let deep = format!(
+            r#"{{"params":{}1{},"id":"seven"}}"#,
+            "[".repeat(200),
+            "]".repeat(200)
+        );
         for (line, id) in [
             (r#"{"id": 7, "params": {"timeout": 1e999}}"#, json!(7)),
-            (r#"{"method":"x\"id\":3","params":{"a":1e999},"id":5}"#, json!(5)),
+            (
+                r#"{"method":"x\"id\":3","params":{"a":1e999},"id":5}"#,
+                json!(5),
+            ),
             (r#"{"id":8,"broken"#, json!(8)),
             (&deep, json!("seven")),
         ] {
             let request: Value = serde_json::from_str(&read(line)).unwrap();
-            assert_eq!((&request["id"], request["method"].as_str()), (&id, Some(UNREADABLE)), "{line}");
+            assert_eq!(
+                (&request["id"], request["method"].as_str()),
+                (&id, Some(UNREADABLE)),
+                "{line}"
+            );
         }
         assert_eq!(read("no message at all"), "");
         assert_eq!(read(r#"{"method":"notified","broken"#), "");
@@ -154,13 +203,25 @@ mod tests {
 
     #[tokio::test]
     async fn long_lines_pass_and_one_that_the_sdk_drops_is_refused_after_it() {
-        let message = |id: i64, length: usize| format!("{{\"code\":\"{}\",\"id\":{id}}}\n", "x".repeat(length));
-        let said = [message(1, LOOKED_AT), message(2, LONGEST_LINE), message(3, 1)];
+        let message = |id: i64, length: usize| {
+            format!("{{\"code\":\"{}\",\"id\":{id}}}\n", "x".repeat(length))
+        };
+        let said = [
+            message(1, LOOKED_AT),
+            message(2, LONGEST_LINE),
+            message(3, 1),
+        ];
         let mut all = String::new();
-        readable(std::io::Cursor::new(said.concat().into_bytes())).read_to_string(&mut all).await.unwrap();
+        readable(std::io::Cursor::new(said.concat().into_bytes()))
+            .read_to_string(&mut all)
+            .await
+            .unwrap();
         let lines: Vec<&str> = all.split_inclusive('\n').collect();
         assert!([lines[0], lines[1], lines[3]] == said);
         let refused: Value = serde_json::from_str(lines[2]).unwrap();
-        assert_eq!((&refused["id"], refused["method"].as_str()), (&json!(2), Some(UNREADABLE)));
+        assert_eq!(
+            (&refused["id"], refused["method"].as_str()),
+            (&json!(2), Some(UNREADABLE))
+        );
     }
 }

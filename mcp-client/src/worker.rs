@@ -20,7 +20,11 @@ use crate::errors::Error;
 use crate::runner::Runner;
 
 /// Elsewhere than on Linux each look is a process of its own.
-const LOOK_AT_MEMORY_EVERY: Duration = Duration::from_millis(if cfg!(target_os = "linux") { 250 } else { 1_000 });
+const LOOK_AT_MEMORY_EVERY: Duration = Duration::from_millis(if cfg!(target_os = "linux") {
+    250
+} else {
+    1_000
+});
 /// How much of its last words is kept, and how long they may take.
 const LAST_WORDS: usize = 2_000;
 const LAST_WORDS_WITHIN: Duration = Duration::from_millis(200);
@@ -93,25 +97,41 @@ impl Worker {
             .spawn();
         let mut child = spawned.map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => Error::NoNode("`node` was not found".into()),
-            _ => Error::WorkerStart { reason: error.to_string(), folder: runner.folder.clone() },
+            _ => Error::WorkerStart {
+                reason: error.to_string(),
+                folder: runner.folder.clone(),
+            },
         })?;
-        let (Some(requests), Some(stdout), Some(mut stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take()) else {
-            return Err(Error::WorkerStart { reason: "it has no pipes".into(), folder: runner.folder.clone() });
+        let (Some(requests), Some(stdout), Some(mut stderr)) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        else {
+            return Err(Error::WorkerStart {
+                reason: "it has no pipes".into(),
+                folder: runner.folder.clone(),
+            });
         };
         let last_words = Arc::new(Mutex::new(String::new()));
         let heard = last_words.clone();
         let listening = tokio::spawn(async move {
             let mut bytes = [0; 1024];
             while let Ok(read @ 1..) = stderr.read(&mut bytes).await {
-                let text = String::from_utf8_lossy(bytes.get(..read).unwrap_or_default()).into_owned();
+                let text =
+                    String::from_utf8_lossy(bytes.get(..read).unwrap_or_default()).into_owned();
                 tracing::debug!(text, "worker");
-                keep_end(&mut heard.lock().unwrap_or_else(PoisonError::into_inner), &text);
+                keep_end(
+                    &mut heard.lock().unwrap_or_else(PoisonError::into_inner),
+                    &text,
+                );
             }
         });
         let lines = BufReader::new(stdout).lines();
         let is_too_large = Arc::new(AtomicBool::new(false));
         let mut watching = JoinSet::new();
-        if let Some(pid) = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw) {
+        if let Some(pid) = child
+            .id()
+            .and_then(|id| i32::try_from(id).ok())
+            .and_then(Pid::from_raw)
+        {
             watching.spawn(watch_memory(pid, memory_mib, is_too_large.clone()));
         }
         Ok(Self {
@@ -147,7 +167,9 @@ impl Worker {
             let line = match self.lines.next_line().await {
                 Ok(Some(line)) => line,
                 // It is there, so waiting for its end would be waiting for ever.
-                Err(error) if error.kind() == std::io::ErrorKind::InvalidData => return Err(unreadable(error)),
+                Err(error) if error.kind() == std::io::ErrorKind::InvalidData => {
+                    return Err(unreadable(error));
+                }
                 _ => return Err(self.ended().await),
             };
             if let Some(reply) = self.hear(&line)? {
@@ -170,17 +192,36 @@ impl Worker {
 
     async fn ended(&mut self) -> Error {
         self.watching.abort_all();
-        let status = self.child.wait().await.map_or_else(|error| error.to_string(), |status| status.to_string());
+        let status = self
+            .child
+            .wait()
+            .await
+            .map_or_else(|error| error.to_string(), |status| status.to_string());
         let _ = timeout(LAST_WORDS_WITHIN, &mut self.listening).await;
-        let words = self.last_words.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let words = self
+            .last_words
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
         if self.is_too_large.load(Ordering::Relaxed) || words.contains("heap out of memory") {
             return Error::OutOfMemory(self.memory_mib);
         }
-        let reason = words.lines().find(|line| line.contains("Error")).map(|line| format!(": {}", line.trim())).unwrap_or_default();
+        let reason = words
+            .lines()
+            .find(|line| line.contains("Error"))
+            .map(|line| format!(": {}", line.trim()))
+            .unwrap_or_default();
         let reason = format!("{status}{reason}");
         // One that has never answered is broken, and the next one would be too.
         let is_new = self.last_id == 1;
-        if is_new { Error::WorkerStart { reason, folder: self.folder.clone() } } else { Error::WorkerEnded(reason) }
+        if is_new {
+            Error::WorkerStart {
+                reason,
+                folder: self.folder.clone(),
+            }
+        } else {
+            Error::WorkerEnded(reason)
+        }
     }
 
     /// Ends it at once, whatever it does.
@@ -191,7 +232,9 @@ impl Worker {
 }
 
 fn unreadable(error: impl std::fmt::Display) -> Error {
-    Error::WorkerEnded(format!("it said what cannot be read, and was ended: {error}"))
+    Error::WorkerEnded(format!(
+        "it said what cannot be read, and was ended: {error}"
+    ))
 }
 
 fn keep_end(words: &mut String, more: &str) {
@@ -216,14 +259,27 @@ async fn watch_memory(pid: Pid, limit_mib: u64, is_too_large: Arc<AtomicBool>) {
 #[cfg(target_os = "linux")]
 fn memory_of(pid: Pid) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero())).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    line.trim().strip_suffix(" kB")?.parse::<u64>().ok().map(|kib| kib >> 10)
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.trim()
+        .strip_suffix(" kB")?
+        .parse::<u64>()
+        .ok()
+        .map(|kib| kib >> 10)
 }
 
 #[cfg(not(target_os = "linux"))]
 fn memory_of(pid: Pid) -> Option<u64> {
-    let output = std::process::Command::new("ps").args(["-o", "rss=", "-p", &pid.as_raw_nonzero().to_string()]).output().ok()?;
-    String::from_utf8_lossy(&output.stdout).trim().parse::<u64>().ok().map(|kib| kib >> 10)
+    let output = std::process::Command::new("ps")
+        .args(["-o", "rss=", "-p", &pid.as_raw_nonzero().to_string()])
+        .output()
+        .ok()?;
+    String::from_utf8_lossy(&output.stdout)
+        .trim()
+        .parse::<u64>()
+        .ok()
+        .map(|kib| kib >> 10)
 }
 
 #[cfg(test)]
@@ -245,7 +301,14 @@ mod tests {
         let event = serde_json::from_str(r#"{"event":"page","target":"AB"}"#).unwrap();
         assert!(matches!(event, FromWorker::Event(Event::Page { target }) if target == "AB"));
         let reply = serde_json::from_str(r#"{"id":3,"ok":{"text":"x"}}"#).unwrap();
-        assert!(matches!(reply, FromWorker::Reply(Reply { id: 3, error: None, .. })));
+        assert!(matches!(
+            reply,
+            FromWorker::Reply(Reply {
+                id: 3,
+                error: None,
+                ..
+            })
+        ));
     }
 
     #[cfg(target_os = "linux")]

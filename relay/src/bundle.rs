@@ -37,11 +37,19 @@ pub fn run(options: &InstallOptions) -> anyhow::Result<ExitCode> {
 /// Writes the extension over what is there.
 pub fn write(folder: &Path, port: u16) -> anyhow::Result<PathBuf> {
     let write_all = || -> anyhow::Result<()> {
-        let foreign = folder.is_dir() && fs::read_dir(folder)?.next().is_some() && !folder.join("manifest.json").is_file();
-        anyhow::ensure!(!foreign, "it holds other files and no extension; choose an empty folder");
+        let foreign = folder.is_dir()
+            && fs::read_dir(folder)?.next().is_some()
+            && !folder.join("manifest.json").is_file();
+        anyhow::ensure!(
+            !foreign,
+            "it holds other files and no extension; choose an empty folder"
+        );
         fs::create_dir_all(folder)?;
         EXTENSION.extract(folder)?;
-        fs::write(folder.join(RELAY_FILE), serde_json::json!({ "port": port }).to_string() + "\n")?;
+        fs::write(
+            folder.join(RELAY_FILE),
+            serde_json::json!({ "port": port }).to_string() + "\n",
+        )?;
         Ok(())
     };
     write_all().with_context(|| format!("cannot write the extension to {}", folder.display()))?;
@@ -56,11 +64,22 @@ mod tests {
 
     #[test]
     fn the_id_is_the_one_that_chrome_makes_of_the_manifests_key() {
-        let manifest = EXTENSION.get_file("manifest.json").unwrap().contents_utf8().unwrap();
+        let manifest = EXTENSION
+            .get_file("manifest.json")
+            .unwrap()
+            .contents_utf8()
+            .unwrap();
         let manifest: serde_json::Value = serde_json::from_str(manifest).unwrap();
-        let key = base64::engine::general_purpose::STANDARD.decode(manifest["key"].as_str().unwrap()).unwrap();
+        let key = base64::engine::general_purpose::STANDARD
+            .decode(manifest["key"].as_str().unwrap())
+            .unwrap();
         let digest = sha2::Sha256::digest(key);
-        let id: String = digest.iter().take(16).flat_map(|byte| [byte >> 4, byte & 15]).map(|nibble| char::from(b'a' + nibble)).collect();
+        let id: String = digest
+            .iter()
+            .take(16)
+            .flat_map(|byte| [byte >> 4, byte & 15])
+            .map(|nibble| char::from(b'a' + nibble))
+            .collect();
         assert_eq!(id, EXTENSION_ID);
     }
 
@@ -69,7 +88,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         write(folder.path(), 4321).unwrap();
         assert!(folder.path().join("manifest.json").is_file());
-        assert_eq!(fs::read_to_string(folder.path().join(RELAY_FILE)).unwrap().trim(), r#"{"port":4321}"#);
+        assert_eq!(
+            fs::read_to_string(folder.path().join(RELAY_FILE))
+                .unwrap()
+                .trim(),
+            r#"{"port":4321}"#
+        );
         write(folder.path(), 19222).unwrap();
     }
 

@@ -271,7 +271,9 @@ impl PictureKind {
 
 fn picture(text: &str) -> Result<Picture, String> {
     let path = PathBuf::from(text);
-    let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
+    let extension = path
+        .extension()
+        .map(|extension| extension.to_string_lossy().to_lowercase());
     let kind = match extension.as_deref() {
         None | Some("png") => PictureKind::Png,
         Some("jpg" | "jpeg") => PictureKind::Jpeg,
@@ -282,13 +284,23 @@ fn picture(text: &str) -> Result<Picture, String> {
 
 fn seconds(text: &str) -> Result<f64, String> {
     let seconds = text.parse::<f64>().map_err(|error| error.to_string())?;
-    if (0.0..=86_400.0).contains(&seconds) { Ok(seconds) } else { Err("a number of seconds, up to a day".to_owned()) }
+    if (0.0..=86_400.0).contains(&seconds) {
+        Ok(seconds)
+    } else {
+        Err("a number of seconds, up to a day".to_owned())
+    }
 }
 
 /// Nothing of Tabwire listens to the network.
 fn loopback(text: &str) -> Result<SocketAddrV4, String> {
-    let address = text.parse::<SocketAddrV4>().map_err(|_| "an address such as 127.0.0.1:19333".to_owned())?;
-    if *address.ip() == Ipv4Addr::LOCALHOST { Ok(address) } else { Err("Tabwire listens on 127.0.0.1 only".to_owned()) }
+    let address = text
+        .parse::<SocketAddrV4>()
+        .map_err(|_| "an address such as 127.0.0.1:19333".to_owned())?;
+    if *address.ip() == Ipv4Addr::LOCALHOST {
+        Ok(address)
+    } else {
+        Err("Tabwire listens on 127.0.0.1 only".to_owned())
+    }
 }
 
 /// Chrome's extension ids are 32 letters from a to p.
@@ -313,9 +325,12 @@ mod tests {
 
     #[test]
     fn a_picture_is_of_the_kind_that_its_name_says() {
-        for (name, kind) in
-            [("a.png", PictureKind::Png), ("a.JPG", PictureKind::Jpeg), ("b/a.jpeg", PictureKind::Jpeg), ("a", PictureKind::Png)]
-        {
+        for (name, kind) in [
+            ("a.png", PictureKind::Png),
+            ("a.JPG", PictureKind::Jpeg),
+            ("b/a.jpeg", PictureKind::Jpeg),
+            ("a", PictureKind::Png),
+        ] {
             assert_eq!(picture(name).unwrap().kind, kind, "{name}");
         }
         assert!(picture("a.webp").is_err());

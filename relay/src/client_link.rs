@@ -28,7 +28,9 @@ pub async fn upgrade(State(app): State<Arc<App>>, upgrade: Upgrade) -> Response 
         }
     };
     let (hub, limit) = (app.hub.clone(), app.config.outbox_limit);
-    upgrade.run(app.config.max_message, move |reader, writer| run((reader, writer), seat, hub, limit))
+    upgrade.run(app.config.max_message, move |reader, writer| {
+        run((reader, writer), seat, hub, limit)
+    })
 }
 
 async fn run(socket: (Reader, Writer), seat: ClientSeat, hub: HubSender, limit: usize) {
@@ -37,7 +39,10 @@ async fn run(socket: (Reader, Writer), seat: ClientSeat, hub: HubSender, limit: 
     seat.open(outbox.clone());
     tracing::info!(%client, "connected");
     let _ = hub.send(ToHub::ClientOpened(client, outbox.clone())).await;
-    socket::run(socket, &outbox, drain, &hub, |text| ToHub::ClientText(client, text)).await;
+    socket::run(socket, &outbox, drain, &hub, |text| {
+        ToHub::ClientText(client, text)
+    })
+    .await;
     let _ = hub.send(ToHub::ClientClosed(client)).await;
     tracing::info!(%client, "gone");
 }

@@ -28,7 +28,9 @@ impl Config {
         let mut extension_ids = vec![bundle::EXTENSION_ID.to_owned()];
         extension_ids.extend(options.extension_ids.iter().cloned());
         let max_message = usize::try_from(options.max_message_mib)? << 20;
-        let client_mode = options.client_mode.map_or_else(client_mode_of_environment, Ok)?;
+        let client_mode = options
+            .client_mode
+            .map_or_else(client_mode_of_environment, Ok)?;
         Ok(Self {
             port,
             client_mode,
@@ -58,8 +60,9 @@ fn core_config(options: &ServeOptions) -> tabwire_core::Config {
 fn client_mode_of_environment() -> anyhow::Result<ClientMode> {
     for name in ["TABWIRE_CLIENT_MODE", "BF_CLIENT_MODE"] {
         if let Some(value) = std::env::var(name).ok().filter(|value| !value.is_empty()) {
-            return ClientMode::from_str(&value, true)
-                .map_err(|_| anyhow::anyhow!("{name} is '{value}'; it can be single-active or multi-client"));
+            return ClientMode::from_str(&value, true).map_err(|_| {
+                anyhow::anyhow!("{name} is '{value}'; it can be single-active or multi-client")
+            });
         }
     }
     Ok(ClientMode::SingleActive)

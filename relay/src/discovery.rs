@@ -39,7 +39,11 @@ pub async fn client_slot(State(app): State<Arc<App>>) -> Response {
 
 /// What Chrome's own port answers, so that a client finds the WebSocket from an `http://` address.
 pub async fn version(State(app): State<Arc<App>>) -> Response {
-    let Some(Description { browser: Some(browser), .. }) = describe(&app).await else {
+    let Some(Description {
+        browser: Some(browser),
+        ..
+    }) = describe(&app).await
+    else {
         return refusal(
             StatusCode::SERVICE_UNAVAILABLE,
             "no browser is connected: start the one that has the Tabwire extension, or load it with `tabwire install-extension`",
@@ -56,7 +60,10 @@ pub async fn version(State(app): State<Arc<App>>) -> Response {
 }
 
 pub async fn list(State(app): State<Arc<App>>) -> Json<Value> {
-    let pages = describe(&app).await.map(|description| description.pages).unwrap_or_default();
+    let pages = describe(&app)
+        .await
+        .map(|description| description.pages)
+        .unwrap_or_default();
     let entries = pages.iter().map(|page| {
         json!({
             "description": "", "id": page.id, "title": page.title, "type": "page", "url": page.url,

@@ -18,8 +18,15 @@ use crate::websocket::{Reader, Writer};
 const HELLO_SIZE: usize = 64 << 10;
 
 /// The guard has checked host and origin before this is reached.
-pub async fn upgrade(State(app): State<Arc<App>>, headers: HeaderMap, upgrade: Upgrade) -> Response {
-    let origin = headers.get(header::ORIGIN).and_then(|origin| origin.to_str().ok()).unwrap_or_default();
+pub async fn upgrade(
+    State(app): State<Arc<App>>,
+    headers: HeaderMap,
+    upgrade: Upgrade,
+) -> Response {
+    let origin = headers
+        .get(header::ORIGIN)
+        .and_then(|origin| origin.to_str().ok())
+        .unwrap_or_default();
     let seat = match app.registry.seat_extension(origin) {
         Ok(seat) => seat,
         Err(holder) => {
@@ -32,7 +39,9 @@ pub async fn upgrade(State(app): State<Arc<App>>, headers: HeaderMap, upgrade: U
         }
     };
     let (hub, limit) = (app.hub.clone(), app.config.outbox_limit);
-    upgrade.run(app.config.max_message, move |reader, writer| run((reader.first_at_most(HELLO_SIZE), writer), seat, hub, limit))
+    upgrade.run(app.config.max_message, move |reader, writer| {
+        run((reader.first_at_most(HELLO_SIZE), writer), seat, hub, limit)
+    })
 }
 
 async fn run(socket: (Reader, Writer), seat: ExtensionSeat, hub: HubSender, limit: usize) {
@@ -40,7 +49,10 @@ async fn run(socket: (Reader, Writer), seat: ExtensionSeat, hub: HubSender, limi
     let (outbox, drain) = outbox(limit);
     seat.open(outbox.clone());
     let _ = hub.send(ToHub::ExtensionOpened(link, outbox.clone())).await;
-    socket::run(socket, &outbox, drain, &hub, |text| ToHub::ExtensionText(link, text)).await;
+    socket::run(socket, &outbox, drain, &hub, |text| {
+        ToHub::ExtensionText(link, text)
+    })
+    .await;
     let _ = hub.send(ToHub::ExtensionClosed(link)).await;
     tracing::info!("extension gone");
 }

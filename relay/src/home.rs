@@ -29,23 +29,41 @@ impl Home {
     /// Finds the home, makes it where it is missing, and makes sure that nobody else can look in.
     pub fn open() -> anyhow::Result<Self> {
         let path = Self::locate()?;
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(&path).with_context(|| format!("cannot create {}", path.display()))?;
-        let meta = fs::symlink_metadata(&path).with_context(|| format!("cannot look at {}", path.display()))?;
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&path)
+            .with_context(|| format!("cannot create {}", path.display()))?;
+        let meta = fs::symlink_metadata(&path)
+            .with_context(|| format!("cannot look at {}", path.display()))?;
         if !meta.is_dir() {
-            bail!("{} is not a folder; Tabwire keeps its secret there and follows no link", path.display());
+            bail!(
+                "{} is not a folder; Tabwire keeps its secret there and follows no link",
+                path.display()
+            );
         }
         if meta.uid() != rustix::process::geteuid().as_raw() {
-            bail!("{} belongs to another user; set TABWIRE_HOME to a folder of your own", path.display());
+            bail!(
+                "{} belongs to another user; set TABWIRE_HOME to a folder of your own",
+                path.display()
+            );
         }
         if meta.permissions().mode() & 0o022 != 0 {
-            bail!("others can write to {}; set TABWIRE_HOME to a folder of your own", path.display());
+            bail!(
+                "others can write to {}; set TABWIRE_HOME to a folder of your own",
+                path.display()
+            );
         }
         // A umask may have taken rights from its owner too.
         if meta.permissions().mode() & 0o777 != 0o700 {
-            fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).with_context(|| format!("cannot close {}", path.display()))?;
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o700))
+                .with_context(|| format!("cannot close {}", path.display()))?;
         }
         if meta.permissions().mode() & 0o077 != 0 {
-            tracing::warn!("{} could be entered by others; it is closed now", path.display());
+            tracing::warn!(
+                "{} could be entered by others; it is closed now",
+                path.display()
+            );
         }
         Ok(Self { path })
     }
@@ -57,7 +75,9 @@ impl Home {
             return Ok(path.components().collect());
         }
         let home = std::env::home_dir().filter(|home| !home.as_os_str().is_empty());
-        Ok(home.context("no home folder is known; set TABWIRE_HOME")?.join(".tabwire"))
+        Ok(home
+            .context("no home folder is known; set TABWIRE_HOME")?
+            .join(".tabwire"))
     }
 
     pub fn file(&self, name: &str) -> PathBuf {
@@ -80,27 +100,41 @@ impl Home {
 
     /// The right to say where the home's relay is, unless a relay that lives has it.
     pub fn claim(&self) -> anyhow::Result<Option<Claim>> {
-        let folder = File::open(&self.path).with_context(|| format!("cannot open {}", self.path.display()))?;
+        let folder = File::open(&self.path)
+            .with_context(|| format!("cannot open {}", self.path.display()))?;
         let until = Instant::now() + LOOKED_AT_WITHIN;
         loop {
             match folder.try_lock() {
                 // Whoever looks whether a relay runs has a lock too, for a moment.
-                Err(TryLockError::WouldBlock) if Instant::now() < until => std::thread::sleep(Duration::from_millis(5)),
+                Err(TryLockError::WouldBlock) if Instant::now() < until => {
+                    std::thread::sleep(Duration::from_millis(5))
+                }
                 Err(TryLockError::WouldBlock) => return Ok(None),
                 Ok(()) => {
                     // That of a relay which was killed must not pass for this one's.
                     let _ = fs::remove_file(State::file(&self.path));
-                    return Ok(Some(Claim { home: self.clone(), _lock: folder }));
+                    return Ok(Some(Claim {
+                        home: self.clone(),
+                        _lock: folder,
+                    }));
                 }
                 // Where the file system has no locks, the relay that was started last has the files.
-                Err(TryLockError::Error(_)) => return Ok(Some(Claim { home: self.clone(), _lock: folder })),
+                Err(TryLockError::Error(_)) => {
+                    return Ok(Some(Claim {
+                        home: self.clone(),
+                        _lock: folder,
+                    }));
+                }
             }
         }
     }
 
     /// Who has the claim, in words.
     pub fn holder(&self) -> String {
-        self.last().map_or_else(|| "another relay".to_owned(), |State { port, pid }| format!("the relay on port {port} (process {pid})"))
+        self.last().map_or_else(
+            || "another relay".to_owned(),
+            |State { port, pid }| format!("the relay on port {port} (process {pid})"),
+        )
     }
 
     /// Readers see the old file or the new one, never half of it, and nobody else sees either.
@@ -117,8 +151,11 @@ impl Home {
 
     /// One that takes its name when it is written. It is created with O_EXCL, and has mode 0600 whatever the umask.
     pub fn new_file(&self) -> std::io::Result<NamedTempFile> {
-        let file = tempfile::Builder::new().prefix(".new-").tempfile_in(&self.path)?;
-        file.as_file().set_permissions(fs::Permissions::from_mode(0o600))?;
+        let file = tempfile::Builder::new()
+            .prefix(".new-")
+            .tempfile_in(&self.path)?;
+        file.as_file()
+            .set_permissions(fs::Permissions::from_mode(0o600))?;
         Ok(file)
     }
 
@@ -135,13 +172,18 @@ impl Claim {
             None => drop(fs::remove_file(self.home.cdp_url_file())),
         }
         // The last: who finds it may look at the other.
-        self.home.write_private("state.json", &serde_json::to_string(&state)?)
+        self.home
+            .write_private("state.json", &serde_json::to_string(&state)?)
     }
 
     /// Takes the files away, and lets another relay write its own.
     pub fn give_up(self) {
         // Without locks they may be another's by now.
-        if self.home.last().is_some_and(|state| state.pid != std::process::id()) {
+        if self
+            .home
+            .last()
+            .is_some_and(|state| state.pid != std::process::id())
+        {
             return;
         }
         for name in ["cdp-url", "state.json"] {

@@ -42,8 +42,15 @@ pub type HubSender = mpsc::Sender<ToHub>;
 pub fn start(config: tabwire_core::Config, registry: Arc<Registry>) -> (HubSender, JoinHandle<()>) {
     let (sender, inbox) = mpsc::channel(INBOX);
     let core = Core::new(config);
-    let hub =
-        Hub { core, registry, inbox, started: Instant::now(), clients: HashMap::new(), extension: None, memory: Memory::look_after() };
+    let hub = Hub {
+        core,
+        registry,
+        inbox,
+        started: Instant::now(),
+        clients: HashMap::new(),
+        extension: None,
+        memory: Memory::look_after(),
+    };
     (sender, tokio::spawn(hub.run()))
 }
 
@@ -70,7 +77,9 @@ impl Hub {
             let due = self.core.poll_timeout();
             if set_to != Some(due) {
                 set_to = Some(due);
-                timer.as_mut().reset((self.started + due.unwrap_or_else(|| self.started.elapsed() + FAR)).into());
+                timer.as_mut().reset(
+                    (self.started + due.unwrap_or_else(|| self.started.elapsed() + FAR)).into(),
+                );
             }
             tokio::select! {
                 // Messages first: the clock can wait for them, not they for the clock.
@@ -134,14 +143,20 @@ impl Hub {
             }
             ToHub::Describe(answer) => {
                 let browser = self.core.browser().cloned();
-                let pages = if browser.is_some() { self.core.pages() } else { Vec::new() };
+                let pages = if browser.is_some() {
+                    self.core.pages()
+                } else {
+                    Vec::new()
+                };
                 let _ = answer.send(Description { browser, pages });
             }
         }
     }
 
     fn is_extension(&self, link: u64) -> bool {
-        self.extension.as_ref().is_some_and(|(present, _)| *present == link)
+        self.extension
+            .as_ref()
+            .is_some_and(|(present, _)| *present == link)
     }
 
     fn feed(&mut self, input: Input<'_>) {
@@ -154,22 +169,34 @@ impl Hub {
     /// What `GET /` tells.
     fn publish_counts(&self) {
         let is_ready = self.core.browser().is_some();
-        self.registry.extension_ready.store(is_ready, Ordering::Relaxed);
-        self.registry.pages.store(if is_ready { self.core.page_count() } else { 0 }, Ordering::Relaxed);
+        self.registry
+            .extension_ready
+            .store(is_ready, Ordering::Relaxed);
+        self.registry.pages.store(
+            if is_ready { self.core.page_count() } else { 0 },
+            Ordering::Relaxed,
+        );
     }
 
     fn put_out(&mut self, output: Output) {
         const TRY_AGAIN_LATER: u16 = 1013;
         match output {
             Output::ToClient(client, text) => {
-                let Some(outbox) = self.clients.get(&client) else { return };
+                let Some(outbox) = self.clients.get(&client) else {
+                    return;
+                };
                 if outbox.push(text) == Err(Overrun) {
                     tracing::warn!(%client, "does not read what it is sent; closed");
-                    outbox.abort(TRY_AGAIN_LATER, "too much is waiting unread; read faster, or ask for less");
+                    outbox.abort(
+                        TRY_AGAIN_LATER,
+                        "too much is waiting unread; read faster, or ask for less",
+                    );
                 }
             }
             Output::ToExtension(text) => {
-                let Some((_, outbox)) = &self.extension else { return };
+                let Some((_, outbox)) = &self.extension else {
+                    return;
+                };
                 if outbox.push(text) == Err(Overrun) {
                     tracing::warn!("the extension does not read what it is sent; closed");
                     // The link's end comes back as `ExtensionClosed`, and answers what was lost.
@@ -187,7 +214,9 @@ impl Hub {
 
     /// Only the link that the core speaks of: another extension may have the slot by now.
     fn close_extension(&mut self, reason: &str) {
-        let Some((link, outbox)) = self.extension.take() else { return };
+        let Some((link, outbox)) = self.extension.take() else {
+            return;
+        };
         tracing::warn!(reason, "extension dropped");
         self.registry.unseat_extension(link);
         outbox.abort(1008, reason);

@@ -46,7 +46,9 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     let command_line = match cli::CommandLine::try_parse() {
         Ok(command_line) => command_line,
-        Err(error) if error.use_stderr() && std::env::args_os().any(|argument| argument == "--json") => {
+        Err(error)
+            if error.use_stderr() && std::env::args_os().any(|argument| argument == "--json") =>
+        {
             say!(
                 "{}",
                 serde_json::json!({ "ok": false, "error": { "kind": "command-line", "message": error.to_string().trim_end(), "next": "`--help` says what can be said." } })
@@ -58,7 +60,10 @@ fn main() -> ExitCode {
     start_logging();
     // One thread: a message's way through the relay is a few microseconds of work between two system calls, and handing
     // it from thread to thread would cost more than the work.
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+    let runtime = match tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+    {
         Ok(runtime) => runtime,
         Err(error) => return fail(&error.into()),
     };
@@ -92,7 +97,8 @@ fn fail(error: &anyhow::Error) -> ExitCode {
 
 /// Logs go to stderr. `TABWIRE_LOG` chooses what; the token is in none of it.
 fn start_logging() {
-    let filter = tracing_subscriber::EnvFilter::try_from_env("TABWIRE_LOG").unwrap_or_else(|_| "info,rmcp=warn".into());
+    let filter = tracing_subscriber::EnvFilter::try_from_env("TABWIRE_LOG")
+        .unwrap_or_else(|_| "info,rmcp=warn".into());
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)

@@ -15,7 +15,10 @@ use serde_json::json;
 use tabwire_mcp::exec::{self, Images, Run, Text};
 use tabwire_mcp::{Error, Settings};
 
-use crate::cli::{ExecOptions, McpOptions, PictureKind, ScreenshotOptions, SessionOptions, SnapshotOptions, TabsOptions};
+use crate::cli::{
+    ExecOptions, McpOptions, PictureKind, ScreenshotOptions, SessionOptions, SnapshotOptions,
+    TabsOptions,
+};
 use crate::home::Home;
 use crate::memory::Memory;
 use crate::serve::{StopSignals, explain_bind};
@@ -37,7 +40,9 @@ pub async fn serve(options: &McpOptions) -> anyhow::Result<ExitCode> {
         ..settings(&options.session)?
     };
     if options.install {
-        let folder = tabwire_mcp::install(&settings).await.map_err(|error| anyhow::anyhow!("{error}. {}", error.next()))?;
+        let folder = tabwire_mcp::install(&settings)
+            .await
+            .map_err(|error| anyhow::anyhow!("{error}. {}", error.next()))?;
         say!("Ready: {}", folder.display());
         return Ok(ExitCode::SUCCESS);
     }
@@ -63,17 +68,24 @@ pub async fn serve(options: &McpOptions) -> anyhow::Result<ExitCode> {
 async fn serve_http(settings: Settings, port: u16) -> anyhow::Result<()> {
     let home = Home::open()?;
     Token::of(&home)?;
-    let listener = server::bind(port).await.map_err(|error| explain_bind(port, error))?;
+    let listener = server::bind(port)
+        .await
+        .map_err(|error| explain_bind(port, error))?;
     let port = listener.local_addr()?.port();
     let gate = from_fn(move |request: Request, next: Next| {
         // As it is now: whoever makes a new one wants the one before to open nothing.
         let token = Token::read(&home);
         async move {
             let admitted = match &token {
-                Ok(token) => guard::admit_agent(port, token, request.uri(), request.headers()).map_err(IntoResponse::into_response),
+                Ok(token) => guard::admit_agent(port, token, request.uri(), request.headers())
+                    .map_err(IntoResponse::into_response),
                 Err(error) => {
                     tracing::warn!("nobody is let in: {error:#}");
-                    Err((StatusCode::INTERNAL_SERVER_ERROR, "the token of Tabwire's home cannot be read").into_response())
+                    Err((
+                        StatusCode::INTERNAL_SERVER_ERROR,
+                        "the token of Tabwire's home cannot be read",
+                    )
+                        .into_response())
                 }
             };
             match admitted {
@@ -83,8 +95,16 @@ async fn serve_http(settings: Settings, port: u16) -> anyhow::Result<()> {
             }
         }
     });
-    say!("Tabwire MCP on http://127.0.0.1:{port}/mcp. The token is in {}.", settings.home.join("auth-token").display());
-    server::accept(listener, tabwire_mcp::http_routes(settings).layer(gate), HTTP_CONNECTION_WITHIN).await;
+    say!(
+        "Tabwire MCP on http://127.0.0.1:{port}/mcp. The token is in {}.",
+        settings.home.join("auth-token").display()
+    );
+    server::accept(
+        listener,
+        tabwire_mcp::http_routes(settings).layer(gate),
+        HTTP_CONNECTION_WITHIN,
+    )
+    .await;
     Ok(())
 }
 
@@ -108,9 +128,18 @@ fn code(options: &ExecOptions) -> Result<String, Error> {
     if let Some(code) = &options.eval {
         return Ok(code.clone());
     }
-    let file = options.file.as_deref().filter(|file| file.as_os_str() != "-");
-    let read = file.map_or_else(|| std::io::read_to_string(std::io::stdin()), std::fs::read_to_string);
-    read.map_err(|reason| Error::Unreadable { what: file.map_or("stdin".into(), |file| file.display().to_string()), reason })
+    let file = options
+        .file
+        .as_deref()
+        .filter(|file| file.as_os_str() != "-");
+    let read = file.map_or_else(
+        || std::io::read_to_string(std::io::stdin()),
+        std::fs::read_to_string,
+    );
+    read.map_err(|reason| Error::Unreadable {
+        what: file.map_or("stdin".into(), |file| file.display().to_string()),
+        reason,
+    })
 }
 
 pub async fn snapshot(options: &SnapshotOptions) -> anyhow::Result<ExitCode> {
@@ -130,7 +159,8 @@ pub async fn screenshot(options: &ScreenshotOptions) -> anyhow::Result<ExitCode>
         Some(output) => (output.kind, Images::File(output.path.clone())),
         None => (PictureKind::Png, Images::Into(".".into())),
     };
-    let what = json!({ "fullPage": options.full_page, "labels": options.labels, "type": kind.name() });
+    let what =
+        json!({ "fullPage": options.full_page, "labels": options.labels, "type": kind.name() });
     let run = Run {
         code: format!("await screenshot({what})"),
         timeout: SHORT_TIMEOUT,
@@ -164,7 +194,11 @@ fn settings(options: &SessionOptions) -> Result<Settings, Error> {
     let unusable = |error: anyhow::Error| Error::Home(std::io::Error::other(format!("{error:#}")));
     let home = Home::open().map_err(unusable)?;
     let folder = home.path().to_owned();
-    let token = move || Ok(tabwire_mcp::Token(Token::of(&home).map_err(unusable)?.reveal().to_owned()));
+    let token = move || {
+        Ok(tabwire_mcp::Token(
+            Token::of(&home).map_err(unusable)?.reveal().to_owned(),
+        ))
+    };
     token()?;
     Ok(Settings {
         home: folder,

@@ -22,7 +22,10 @@ impl Memory {
         tokio::spawn(async move {
             while passed.changed().await.is_ok() {
                 // When the last one has passed, and not between them.
-                while tokio::time::timeout(AFTER, passed.changed()).await.is_ok_and(|changed| changed.is_ok()) {}
+                while tokio::time::timeout(AFTER, passed.changed())
+                    .await
+                    .is_ok_and(|changed| changed.is_ok())
+                {}
                 stir();
                 sleep(AFTER).await;
                 stir();

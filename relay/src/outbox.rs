@@ -36,7 +36,19 @@ pub fn outbox(limit: usize) -> (Outbox, Drain) {
     let (sender, receiver) = mpsc::unbounded_channel();
     let (abort, aborted) = watch::channel(None);
     let queued = Arc::new(AtomicUsize::new(0));
-    (Outbox { queue: sender, queued: queued.clone(), limit, abort }, Drain { queue: receiver, queued, abort: aborted })
+    (
+        Outbox {
+            queue: sender,
+            queued: queued.clone(),
+            limit,
+            abort,
+        },
+        Drain {
+            queue: receiver,
+            queued,
+            abort: aborted,
+        },
+    )
 }
 
 impl Outbox {
@@ -113,7 +125,8 @@ impl Drain {
                     if socket.flush().await.is_err() {
                         return;
                     }
-                    self.queued.fetch_sub(std::mem::take(&mut size), Ordering::Relaxed);
+                    self.queued
+                        .fetch_sub(std::mem::take(&mut size), Ordering::Relaxed);
                 }
                 next = self.queue.try_recv().ok();
             }

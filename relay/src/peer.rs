@@ -8,7 +8,9 @@ use tokio::net::TcpStream;
 /// Only this user and root may connect.
 #[cfg(target_os = "linux")]
 pub fn may_connect(stream: &TcpStream, from: SocketAddr) -> bool {
-    let Ok(local) = stream.local_addr() else { return false };
+    let Ok(local) = stream.local_addr() else {
+        return false;
+    };
     let mut tables = tables().peekable();
     if tables.peek().is_none() {
         return true;
@@ -26,7 +28,9 @@ pub fn may_connect(_stream: &TcpStream, _from: SocketAddr) -> bool {
 /// The kernel's tables that can be read. Java and .NET take IPv6 sockets for IPv4 addresses too, and those are in the second.
 #[cfg(target_os = "linux")]
 fn tables() -> impl Iterator<Item = String> {
-    ["/proc/net/tcp", "/proc/net/tcp6"].into_iter().filter_map(|file| std::fs::read_to_string(file).ok())
+    ["/proc/net/tcp", "/proc/net/tcp6"]
+        .into_iter()
+        .filter_map(|file| std::fs::read_to_string(file).ok())
 }
 
 /// The user that owns the socket bound to `local`.
@@ -42,25 +46,37 @@ fn row(table: &str, local: SocketAddr, remote: Option<SocketAddr>) -> Option<Vec
         Some(remote) => Some(kernel_addresses(remote)?),
         None => None,
     };
-    let is = |field: Option<&&str>, addresses: &[String; 2]| field.is_some_and(|field| addresses.iter().any(|address| address == field));
+    let is = |field: Option<&&str>, addresses: &[String; 2]| {
+        field.is_some_and(|field| addresses.iter().any(|address| address == field))
+    };
     // One that its process has closed already has no inode, and root is named as its owner.
     let has_owner = |fields: &Vec<&str>| fields.get(9).is_some_and(|inode| *inode != "0");
     table
         .lines()
         .map(|line| line.split_whitespace().collect::<Vec<_>>())
         .filter(has_owner)
-        .find(|fields| is(fields.get(1), &local) && remote.as_ref().is_none_or(|remote| is(fields.get(2), remote)))
+        .find(|fields| {
+            is(fields.get(1), &local)
+                && remote
+                    .as_ref()
+                    .is_none_or(|remote| is(fields.get(2), remote))
+        })
 }
 
 /// `127.0.0.1:80` as the kernel writes it: the address as one number in the machine's byte order, then the port; and the same
 /// in an IPv6 address.
 #[cfg(target_os = "linux")]
 fn kernel_addresses(address: SocketAddr) -> Option<[String; 2]> {
-    let SocketAddr::V4(address) = address else { return None };
+    let SocketAddr::V4(address) = address else {
+        return None;
+    };
     let number = u32::from_ne_bytes(address.ip().octets());
     let mapped = u32::from_ne_bytes([0, 0, 0xFF, 0xFF]);
     let (short, port) = (format!("{number:08X}"), address.port());
-    Some([format!("{short}:{port:04X}"), format!("{:016X}{mapped:08X}{short}:{port:04X}", 0)])
+    Some([
+        format!("{short}:{port:04X}"),
+        format!("{:016X}{mapped:08X}{short}:{port:04X}", 0),
+    ])
 }
 
 /// Who listens on a port of 127.0.0.1, in words, for the error that says it is taken.
@@ -72,11 +88,16 @@ pub fn holder_of(port: u16) -> Option<String> {
     let fields = row(&table, loopback, None).or_else(|| row(&table, any, None))?;
     let (uid, inode) = (fields.get(7)?, fields.get(9)?);
     let socket = format!("socket:[{inode}]");
-    let pids = std::fs::read_dir("/proc").ok()?.flatten().filter_map(|entry| entry.file_name().into_string().ok()?.parse::<u32>().ok());
+    let pids = std::fs::read_dir("/proc")
+        .ok()?
+        .flatten()
+        .filter_map(|entry| entry.file_name().into_string().ok()?.parse::<u32>().ok());
     let holds = |pid: &u32| {
         let files = std::fs::read_dir(format!("/proc/{pid}/fd"));
         files.is_ok_and(|files| {
-            files.flatten().any(|file| std::fs::read_link(file.path()).is_ok_and(|to| to.as_os_str() == socket.as_str()))
+            files.flatten().any(|file| {
+                std::fs::read_link(file.path()).is_ok_and(|to| to.as_os_str() == socket.as_str())
+            })
         })
     };
     Some(match pids.into_iter().find(holds) {
@@ -104,13 +125,19 @@ mod tests {
     #[test]
     fn a_socket_that_is_closed_already_has_no_owner() {
         let closed = TABLE.replace("1001        0 42", "   0        0 0");
-        let (from, to) = (SocketAddr::from(([127, 0, 0, 1], 0xD431)), SocketAddr::from(([127, 0, 0, 1], 0x4B16)));
+        let (from, to) = (
+            SocketAddr::from(([127, 0, 0, 1], 0xD431)),
+            SocketAddr::from(([127, 0, 0, 1], 0x4B16)),
+        );
         assert_eq!(owner(&closed, from, Some(to)), None);
     }
 
     #[test]
     fn a_client_may_have_a_socket_of_ipv6_or_be_done_with_its_request() {
-        let (from, to) = (SocketAddr::from(([127, 0, 0, 1], 0xD431)), SocketAddr::from(([127, 0, 0, 1], 0x4B16)));
+        let (from, to) = (
+            SocketAddr::from(([127, 0, 0, 1], 0xD431)),
+            SocketAddr::from(([127, 0, 0, 1], 0x4B16)),
+        );
         let mapped = TABLE.replace("0100007F:", "0000000000000000FFFF00000100007F:");
         assert_eq!(owner(&mapped, from, Some(to)), Some(1001));
         let half_closed = TABLE.replace("0100007F:4B16 01", "0100007F:4B16 05");

@@ -80,21 +80,46 @@ impl Registry {
     /// Takes a client's slot, or tells who holds it.
     pub fn seat_client(self: &Arc<Self>) -> Result<ClientSeat, SlotReport> {
         let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
-        if self.mode == ClientMode::SingleActive && self.active.compare_exchange(0, id, Ordering::AcqRel, Ordering::Acquire).is_err() {
+        if self.mode == ClientMode::SingleActive
+            && self
+                .active
+                .compare_exchange(0, id, Ordering::AcqRel, Ordering::Acquire)
+                .is_err()
+        {
             return Err(self.slot_report());
         }
-        self.clients.insert(ClientId(id), Seated { connected_at: SystemTime::now(), outbox: None });
-        Ok(ClientSeat { client: ClientId(id), registry: self.clone() })
+        self.clients.insert(
+            ClientId(id),
+            Seated {
+                connected_at: SystemTime::now(),
+                outbox: None,
+            },
+        );
+        Ok(ClientSeat {
+            client: ClientId(id),
+            registry: self.clone(),
+        })
     }
 
-    pub fn seat_extension(self: &Arc<Self>, origin: &str) -> Result<ExtensionSeat, ExtensionHolder> {
+    pub fn seat_extension(
+        self: &Arc<Self>,
+        origin: &str,
+    ) -> Result<ExtensionSeat, ExtensionHolder> {
         let mut slot = self.lock_extension();
         if let Some(holder) = slot.as_ref() {
             return Err(holder.clone());
         }
         let link = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
-        *slot = Some(ExtensionHolder { link, origin: origin.to_owned(), connected_at: SystemTime::now(), outbox: None });
-        Ok(ExtensionSeat { link, registry: self.clone() })
+        *slot = Some(ExtensionHolder {
+            link,
+            origin: origin.to_owned(),
+            connected_at: SystemTime::now(),
+            outbox: None,
+        });
+        Ok(ExtensionSeat {
+            link,
+            registry: self.clone(),
+        })
     }
 
     /// Frees the extension's slot at once; its socket may take longer to go.
@@ -113,15 +138,25 @@ impl Registry {
     /// Tells every socket that the relay stops.
     pub fn close_all(&self, reason: &str) {
         const GOING_AWAY: u16 = 1001;
-        let clients = self.clients.iter().filter_map(|seated| seated.outbox.clone());
-        let extension = self.lock_extension().as_ref().and_then(|holder| holder.outbox.clone());
+        let clients = self
+            .clients
+            .iter()
+            .filter_map(|seated| seated.outbox.clone());
+        let extension = self
+            .lock_extension()
+            .as_ref()
+            .and_then(|holder| holder.outbox.clone());
         for outbox in clients.chain(extension) {
             outbox.close(GOING_AWAY, reason);
         }
     }
 
     pub fn slot_report(&self) -> SlotReport {
-        let holder = self.clients.iter().min_by_key(|seated| seated.connected_at).map(|seated| (*seated.key(), seated.connected_at));
+        let holder = self
+            .clients
+            .iter()
+            .min_by_key(|seated| seated.connected_at)
+            .map(|seated| (*seated.key(), seated.connected_at));
         SlotReport {
             mode: self.mode.name().to_owned(),
             busy: self.mode == ClientMode::SingleActive && self.active.load(Ordering::Acquire) != 0,
@@ -132,12 +167,16 @@ impl Registry {
     }
 
     fn lock_extension(&self) -> std::sync::MutexGuard<'_, Option<ExtensionHolder>> {
-        self.extension.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.extension
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
 
 pub fn milliseconds(at: SystemTime) -> u64 {
-    let since = at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let since = at
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
@@ -152,13 +191,23 @@ impl ClientSeat {
 impl Drop for ClientSeat {
     fn drop(&mut self) {
         self.registry.clients.remove(&self.client);
-        let _ = self.registry.active.compare_exchange(self.client.0, 0, Ordering::AcqRel, Ordering::Relaxed);
+        let _ = self.registry.active.compare_exchange(
+            self.client.0,
+            0,
+            Ordering::AcqRel,
+            Ordering::Relaxed,
+        );
     }
 }
 
 impl ExtensionSeat {
     pub fn open(&self, outbox: Outbox) {
-        if let Some(holder) = self.registry.lock_extension().as_mut().filter(|holder| holder.link == self.link) {
+        if let Some(holder) = self
+            .registry
+            .lock_extension()
+            .as_mut()
+            .filter(|holder| holder.link == self.link)
+        {
             holder.outbox = Some(outbox);
         }
     }

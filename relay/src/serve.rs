@@ -33,12 +33,21 @@ pub async fn run(options: &ServeOptions) -> anyhow::Result<ExitCode> {
     let mut stop = StopSignals::new()?;
     let mut relay = Relay::start(options).await?;
     let url = match (&relay.cdp_url_file, &relay.claim) {
-        (Some(file), _) => format!("in {} (whoever reads it drives your browser)", file.display()),
+        (Some(file), _) => format!(
+            "in {} (whoever reads it drives your browser)",
+            file.display()
+        ),
         (None, Some(_)) => "not written to a file, as asked".to_owned(),
-        (None, None) => format!("not written to a file: this home's files stay with {}", relay.home.holder()),
+        (None, None) => format!(
+            "not written to a file: this home's files stay with {}",
+            relay.home.holder()
+        ),
     };
     let (port, mode) = (relay.port(), relay.app.config.client_mode.name());
-    say!("Tabwire relay on 127.0.0.1:{port}, {mode}.\nCDP URL: {url}.\nExtension: waiting for {}. Ctrl-C stops.", bundle::EXTENSION_ID);
+    say!(
+        "Tabwire relay on 127.0.0.1:{port}, {mode}.\nCDP URL: {url}.\nExtension: waiting for {}. Ctrl-C stops.",
+        bundle::EXTENSION_ID
+    );
     let outcome = tokio::select! {
         () = stop.recv() => Ok(ExitCode::SUCCESS),
         error = relay.failed() => Err(error),
@@ -51,19 +60,39 @@ impl Relay {
     pub async fn start(options: &ServeOptions) -> anyhow::Result<Self> {
         let home = Home::open()?;
         let token = Token::of(&home)?;
-        let listener = server::bind(options.port).await.map_err(|error| explain_bind(options.port, error))?;
+        let listener = server::bind(options.port)
+            .await
+            .map_err(|error| explain_bind(options.port, error))?;
         let port = listener.local_addr()?.port();
         let (app, hub) = App::new(Config::new(options, port, token)?);
         let claim = home.claim()?;
         let cdp_url = app.cdp_url();
         let cdp_url = (claim.is_some() && !options.no_cdp_url_file).then_some(cdp_url.as_str());
         if let Some(claim) = &claim {
-            claim.write(State { port, pid: std::process::id() }, cdp_url)?;
+            claim.write(
+                State {
+                    port,
+                    pid: std::process::id(),
+                },
+                cdp_url,
+            )?;
         }
         let cdp_url_file = cdp_url.map(|_| home.cdp_url_file());
-        let accepting = tokio::spawn(server::accept(listener, server::routes(&app), server::HTTP_CONNECTION_WITHIN));
+        let accepting = tokio::spawn(server::accept(
+            listener,
+            server::routes(&app),
+            server::HTTP_CONNECTION_WITHIN,
+        ));
         tracing::info!(port, "listening on 127.0.0.1");
-        Ok(Self { app, home, cdp_url_file, port, claim, accepting, hub })
+        Ok(Self {
+            app,
+            home,
+            cdp_url_file,
+            port,
+            claim,
+            accepting,
+            hub,
+        })
     }
 
     /// Comes only when the relay cannot go on: a fault of its own in the hub.
@@ -71,7 +100,9 @@ impl Relay {
         let ended = (&mut self.hub).await;
         anyhow!(
             "the relay's hub ended ({}); this is a fault in Tabwire",
-            ended.err().map_or_else(|| "no reason".to_owned(), |error| error.to_string())
+            ended
+                .err()
+                .map_or_else(|| "no reason".to_owned(), |error| error.to_string())
         )
     }
 
@@ -92,7 +123,9 @@ impl Relay {
         }
         self.app.registry.close_all("the relay is stopping");
         let all_gone = async {
-            while self.app.registry.client_count() > 0 || self.app.registry.extension_link().is_some() {
+            while self.app.registry.client_count() > 0
+                || self.app.registry.extension_link().is_some()
+            {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
@@ -102,7 +135,9 @@ impl Relay {
 
 pub fn explain_bind(port: u16, error: std::io::Error) -> anyhow::Error {
     if error.kind() == std::io::ErrorKind::AddrInUse {
-        let holder = peer::holder_of(port).unwrap_or_else(|| format!("another program (`lsof -nP -iTCP:{port} -sTCP:LISTEN` tells which)"));
+        let holder = peer::holder_of(port).unwrap_or_else(|| {
+            format!("another program (`lsof -nP -iTCP:{port} -sTCP:LISTEN` tells which)")
+        });
         return anyhow!(
             "port {port} is in use by {holder}. If that is a relay, `tabwire status` shows it; else choose another with --port. Nothing was stopped"
         );
@@ -123,7 +158,9 @@ impl StopSignals {
             Ok(Self {
                 interrupt: signal(SignalKind::interrupt())?,
                 terminate: signal(SignalKind::terminate())?,
-                hangup: ends_with_terminal().then(|| signal(SignalKind::hangup())).transpose()?,
+                hangup: ends_with_terminal()
+                    .then(|| signal(SignalKind::hangup()))
+                    .transpose()?,
             })
         };
         signals().context("cannot listen for signals")
@@ -147,5 +184,7 @@ impl StopSignals {
 fn ends_with_terminal() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 == 0)
+    ignored
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .is_some_and(|mask| mask & 1 == 0)
 }

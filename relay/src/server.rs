@@ -41,7 +41,14 @@ impl App {
     pub fn new(config: Config) -> (Arc<Self>, JoinHandle<()>) {
         let registry = Registry::new(config.client_mode);
         let (hub, running) = hub::start(config.core.clone(), registry.clone());
-        (Arc::new(Self { config, registry, hub }), running)
+        (
+            Arc::new(Self {
+                config,
+                registry,
+                hub,
+            }),
+            running,
+        )
     }
 
     pub fn cdp_url(&self) -> String {
@@ -67,10 +74,19 @@ pub fn routes(app: &Arc<App>) -> Router {
         .route("/cdp", get(client_link::upgrade))
         .route("/extension", get(extension_link::upgrade))
         .fallback(async || refusal(StatusCode::NOT_FOUND, "there is nothing here"))
-        .layer(axum::middleware::from_fn_with_state(app.clone(), guard::check))
+        .layer(axum::middleware::from_fn_with_state(
+            app.clone(),
+            guard::check,
+        ))
         .layer(CatchPanicLayer::new())
-        .layer(SetResponseHeaderLayer::overriding(header::CACHE_CONTROL, HeaderValue::from_static("no-store")))
-        .layer(SetResponseHeaderLayer::overriding(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")))
+        .layer(SetResponseHeaderLayer::overriding(
+            header::CACHE_CONTROL,
+            HeaderValue::from_static("no-store"),
+        ))
+        .layer(SetResponseHeaderLayer::overriding(
+            header::X_CONTENT_TYPE_OPTIONS,
+            HeaderValue::from_static("nosniff"),
+        ))
         .with_state(app.clone())
 }
 
@@ -78,7 +94,9 @@ pub fn routes(app: &Arc<App>) -> Router {
 pub async fn accept(listener: TcpListener, routes: Router, within: Duration) {
     let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     loop {
-        let Ok(place) = places.clone().acquire_owned().await else { return };
+        let Ok(place) = places.clone().acquire_owned().await else {
+            return;
+        };
         match listener.accept().await {
             Ok((stream, from)) => {
                 let routes = routes.clone();

@@ -12,7 +12,13 @@ const INVALID_PAYLOAD: u16 = 1007;
 const MESSAGE_TOO_BIG: u16 = 1009;
 
 /// Runs a socket to its end. It is not read while the hub's inbox is full, which is how a flood is slowed down.
-pub async fn run(socket: (Reader, Writer), outbox: &Outbox, drain: Drain, hub: &HubSender, on_text: impl Fn(String) -> ToHub) {
+pub async fn run(
+    socket: (Reader, Writer),
+    outbox: &Outbox,
+    drain: Drain,
+    hub: &HubSender,
+    on_text: impl Fn(String) -> ToHub,
+) {
     let (mut reader, writer) = socket;
     let read = async {
         let (code, reason) = loop {
@@ -26,7 +32,12 @@ pub async fn run(socket: (Reader, Writer), outbox: &Outbox, drain: Drain, hub: &
                 }
                 Ok(Message::Ping(payload)) => outbox.pong(payload),
                 Ok(Message::Pong) => {}
-                Ok(Message::Binary) => break (UNSUPPORTED_DATA, "only text messages are understood here".to_owned()),
+                Ok(Message::Binary) => {
+                    break (
+                        UNSUPPORTED_DATA,
+                        "only text messages are understood here".to_owned(),
+                    );
+                }
                 Ok(Message::Close(code)) => break (code, String::new()),
                 Err(Fault::Gone(_)) => return,
                 Err(fault @ Fault::Protocol(_)) => break (PROTOCOL_ERROR, fault.to_string()),

@@ -13,24 +13,52 @@ use crate::registry::SlotReport;
 pub async fn run(options: &StatusOptions) -> anyhow::Result<ExitCode> {
     let home = Home::open()?;
     let Some(state) = home.running() else {
-        let killed = home.last().map(|state| format!(": the one on port {} (process {}) is gone", state.port, state.pid));
-        let text = format!("no relay is running{}; start one with `tabwire serve` or `tabwire up`", killed.unwrap_or_default());
+        let killed = home.last().map(|state| {
+            format!(
+                ": the one on port {} (process {}) is gone",
+                state.port, state.pid
+            )
+        });
+        let text = format!(
+            "no relay is running{}; start one with `tabwire serve` or `tabwire up`",
+            killed.unwrap_or_default()
+        );
         return Ok(report_none(options, &text));
     };
-    let asked = async { anyhow::Ok((ask::<RelayStatus>(state.port, "/").await?, ask::<SlotReport>(state.port, "/client-slot").await?)) };
+    let asked = async {
+        anyhow::Ok((
+            ask::<RelayStatus>(state.port, "/").await?,
+            ask::<SlotReport>(state.port, "/client-slot").await?,
+        ))
+    };
     let (relay, slot) = match asked.await {
         Ok(answer) => answer,
         Err(error) => {
-            let text = format!("the relay on port {} (process {}) does not answer: {error:#}", state.port, state.pid);
+            let text = format!(
+                "the relay on port {} (process {}) does not answer: {error:#}",
+                state.port, state.pid
+            );
             return Ok(report_none(options, &text));
         }
     };
     if options.json {
-        say!("{}", serde_json::json!({ "running": true, "port": state.port, "pid": state.pid, "relay": relay, "clientSlot": slot }));
+        say!(
+            "{}",
+            serde_json::json!({ "running": true, "port": state.port, "pid": state.pid, "relay": relay, "clientSlot": slot })
+        );
         return Ok(ExitCode::SUCCESS);
     }
-    say!("relay      127.0.0.1:{} (process {}, {})", state.port, state.pid, slot.mode);
-    let extension = if relay.extension { "connected" } else { "not connected: open the browser that has it, and look at its popup" };
+    say!(
+        "relay      127.0.0.1:{} (process {}, {})",
+        state.port,
+        state.pid,
+        slot.mode
+    );
+    let extension = if relay.extension {
+        "connected"
+    } else {
+        "not connected: open the browser that has it, and look at its popup"
+    };
     say!("extension  {extension}");
     say!("tabs       {}", relay.targets);
     say!("clients    {}", relay.clients);
@@ -50,7 +78,10 @@ fn report_none(options: &StatusOptions, text: &str) -> ExitCode {
 pub fn ensure_none_runs() -> anyhow::Result<()> {
     let home = Home::open()?;
     if home.claim()?.is_none() {
-        bail!("{} runs in this home already; stop it, or set TABWIRE_HOME to another folder", home.holder());
+        bail!(
+            "{} runs in this home already; stop it, or set TABWIRE_HOME to another folder",
+            home.holder()
+        );
     }
     Ok(())
 }
@@ -60,11 +91,18 @@ pub fn ensure_none_runs() -> anyhow::Result<()> {
 pub fn print_cdp_url() -> anyhow::Result<ExitCode> {
     let home = Home::open()?;
     if home.running().is_none() {
-        bail!("no relay is running in {}; start one with `tabwire serve` or `tabwire up`", home.path().display());
+        bail!(
+            "no relay is running in {}; start one with `tabwire serve` or `tabwire up`",
+            home.path().display()
+        );
     }
     let file = home.cdp_url_file();
-    let url = std::fs::read_to_string(&file)
-        .with_context(|| format!("cannot read {}; a relay with --no-cdp-url-file writes none", file.display()))?;
+    let url = std::fs::read_to_string(&file).with_context(|| {
+        format!(
+            "cannot read {}; a relay with --no-cdp-url-file writes none",
+            file.display()
+        )
+    })?;
     say!("{}", url.trim());
     Ok(ExitCode::SUCCESS)
 }

@@ -31,7 +31,9 @@ impl Token {
     /// The home's token, which must be there.
     pub fn read(home: &Home) -> anyhow::Result<Self> {
         let path = home.file("auth-token");
-        read(&path).map(Self).with_context(|| format!("cannot use {}", path.display()))
+        read(&path)
+            .map(Self)
+            .with_context(|| format!("cannot use {}", path.display()))
     }
 
     /// Compares digests, so that neither content nor length shows in the time it takes.
@@ -64,10 +66,16 @@ fn create(home: &Home, path: &Path) -> anyhow::Result<()> {
 }
 
 fn read(path: &Path) -> anyhow::Result<String> {
-    let opened = rustix::fs::open(path, OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK, Mode::empty());
+    let opened = rustix::fs::open(
+        path,
+        OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK,
+        Mode::empty(),
+    );
     let file = match opened {
         Ok(fd) => File::from(fd),
-        Err(rustix::io::Errno::LOOP) => bail!("it is a symbolic link, and a secret is not followed to another place; remove it"),
+        Err(rustix::io::Errno::LOOP) => {
+            bail!("it is a symbolic link, and a secret is not followed to another place; remove it")
+        }
         Err(error) => return Err(error.into()),
     };
     let meta = file.metadata()?;
@@ -87,7 +95,10 @@ fn read(path: &Path) -> anyhow::Result<String> {
     let mut text = String::new();
     file.take(4096).read_to_string(&mut text)?;
     let text = text.trim().to_owned();
-    if URL_SAFE_NO_PAD.decode(&text).is_ok_and(|bytes| bytes.len() == 32) {
+    if URL_SAFE_NO_PAD
+        .decode(&text)
+        .is_ok_and(|bytes| bytes.len() == 32)
+    {
         Ok(text)
     } else {
         bail!("it does not hold a token; remove it, and a new one is made")

@@ -26,14 +26,23 @@ pub async fn run(options: &UpOptions) -> anyhow::Result<ExitCode> {
     outcome.map(|()| ExitCode::SUCCESS)
 }
 
-async fn run_browser(options: &UpOptions, browser: &Browser, relay: &Relay, stop: &mut StopSignals) -> anyhow::Result<()> {
+async fn run_browser(
+    options: &UpOptions,
+    browser: &Browser,
+    relay: &Relay,
+    stop: &mut StopSignals,
+) -> anyhow::Result<()> {
     let headless = options.headless || !launch::has_display();
     let profile = match &options.profile {
         Some(profile) => std::path::absolute(profile)?,
         None => relay.home.file("profile"),
     };
     let extension = bundle::write(&relay.home.file("extension"), relay.port())?;
-    say!("Starting {}{} …", browser.path.display(), if headless { ", without a window" } else { "" });
+    say!(
+        "Starting {}{} …",
+        browser.path.display(),
+        if headless { ", without a window" } else { "" }
+    );
     let launch = launch::Launch {
         browser,
         profile: &profile,
@@ -76,15 +85,31 @@ async fn run_browser(options: &UpOptions, browser: &Browser, relay: &Relay, stop
 }
 
 fn print_ready(relay: &Relay) {
-    say!("Ready: relay on 127.0.0.1:{}, {} tab(s).", relay.port(), relay.app.registry.pages.load(Ordering::Relaxed));
-    let Some(file) = &relay.cdp_url_file else { return };
-    say!("CDP URL: in {} (whoever reads it drives this browser).", file.display());
+    say!(
+        "Ready: relay on 127.0.0.1:{}, {} tab(s).",
+        relay.port(),
+        relay.app.registry.pages.load(Ordering::Relaxed)
+    );
+    let Some(file) = &relay.cdp_url_file else {
+        return;
+    };
+    say!(
+        "CDP URL: in {} (whoever reads it drives this browser).",
+        file.display()
+    );
     say!("");
-    say!("Try it: `npm install playwright-core`, then save these lines as try.mjs and run `node try.mjs`:");
+    say!(
+        "Try it: `npm install playwright-core`, then save these lines as try.mjs and run `node try.mjs`:"
+    );
     say!("");
     say!("import {{ chromium }} from 'playwright-core'; import {{ readFileSync }} from 'node:fs';");
-    say!("const browser = await chromium.connectOverCDP(readFileSync({:?}, 'utf8').trim());", file.display().to_string());
-    say!("console.log(await Promise.all(browser.contexts()[0].pages().map(page => page.title()))); await browser.close();");
+    say!(
+        "const browser = await chromium.connectOverCDP(readFileSync({:?}, 'utf8').trim());",
+        file.display().to_string()
+    );
+    say!(
+        "console.log(await Promise.all(browser.contexts()[0].pages().map(page => page.title()))); await browser.close();"
+    );
     say!("");
     say!("Ctrl-C stops both.");
 }

@@ -28,10 +28,15 @@ impl Upgrade {
         run: impl FnOnce(Reader, Writer) -> F + Send + 'static,
     ) -> Response {
         tokio::spawn(async move {
-            let Ok(upgraded) = self.connection.await else { return };
+            let Ok(upgraded) = self.connection.await else {
+                return;
+            };
             // What hyper was given is a TCP stream, so that is what it gives back.
-            let Ok(parts) = upgraded.downcast::<TokioIo<TcpStream>>() else { return };
-            let (reader, writer) = websocket::split(parts.io.into_inner(), &parts.read_buf, max_message);
+            let Ok(parts) = upgraded.downcast::<TokioIo<TcpStream>>() else {
+                return;
+            };
+            let (reader, writer) =
+                websocket::split(parts.io.into_inner(), &parts.read_buf, max_message);
             run(reader, writer).await;
         });
         let headers = [
@@ -48,10 +53,21 @@ impl<S: Sync> FromRequestParts<S> for Upgrade {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refusal> {
         let accept = accept(&parts.headers).ok_or_else(|| {
-            refusal(StatusCode::UPGRADE_REQUIRED, &format!("{} is a WebSocket, and this request does not ask for one", parts.uri.path()))
+            refusal(
+                StatusCode::UPGRADE_REQUIRED,
+                &format!(
+                    "{} is a WebSocket, and this request does not ask for one",
+                    parts.uri.path()
+                ),
+            )
         })?;
         let connection = parts.extensions.remove::<OnUpgrade>();
-        let connection = connection.ok_or_else(|| refusal(StatusCode::UPGRADE_REQUIRED, "this connection cannot become a WebSocket"))?;
+        let connection = connection.ok_or_else(|| {
+            refusal(
+                StatusCode::UPGRADE_REQUIRED,
+                "this connection cannot become a WebSocket",
+            )
+        })?;
         Ok(Self { accept, connection })
     }
 }
@@ -61,11 +77,22 @@ fn accept(headers: &HeaderMap) -> Option<HeaderValue> {
     const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
     let names = |name: HeaderName, word: &str| {
         let values = headers.get_all(name);
-        values.iter().filter_map(|value| value.to_str().ok()).any(|value| value.split(',').any(|one| one.trim().eq_ignore_ascii_case(word)))
+        values
+            .iter()
+            .filter_map(|value| value.to_str().ok())
+            .any(|value| {
+                value
+                    .split(',')
+                    .any(|one| one.trim().eq_ignore_ascii_case(word))
+            })
     };
-    let asks = names(header::CONNECTION, "upgrade") && names(header::UPGRADE, "websocket") && names(header::SEC_WEBSOCKET_VERSION, "13");
+    let asks = names(header::CONNECTION, "upgrade")
+        && names(header::UPGRADE, "websocket")
+        && names(header::SEC_WEBSOCKET_VERSION, "13");
     let key = headers.get(header::SEC_WEBSOCKET_KEY).filter(|_| asks)?;
-    let digest = Sha1::new_with_prefix(key.as_bytes()).chain_update(GUID).finalize();
+    let digest = Sha1::new_with_prefix(key.as_bytes())
+        .chain_update(GUID)
+        .finalize();
     HeaderValue::from_str(&STANDARD.encode(digest)).ok()
 }
 
@@ -74,7 +101,10 @@ mod tests {
     use super::*;
 
     fn headers(pairs: &[(HeaderName, &'static str)]) -> HeaderMap {
-        pairs.iter().map(|(name, value)| (name.clone(), HeaderValue::from_static(value))).collect()
+        pairs
+            .iter()
+            .map(|(name, value)| (name.clone(), HeaderValue::from_static(value)))
+            .collect()
     }
 
     #[test]
@@ -85,7 +115,10 @@ mod tests {
             (header::SEC_WEBSOCKET_VERSION, "13"),
             (header::SEC_WEBSOCKET_KEY, "dGhlIHNhbXBsZSBub25jZQ=="),
         ];
-        assert_eq!(accept(&headers(&request)).unwrap(), "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
+        assert_eq!(
+            accept(&headers(&request)).unwrap(),
+            "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="
+        );
         for missing in 0..request.len() {
             let mut some = request.to_vec();
             some.remove(missing);

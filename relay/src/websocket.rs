@@ -69,7 +69,15 @@ pub fn split(stream: TcpStream, read_already: &[u8], max_message: usize) -> (Rea
         message: Vec::new(),
         kind: None,
     };
-    (reader, Writer { stream: write, gathered: Vec::new(), large: Vec::new(), written: 0 })
+    (
+        reader,
+        Writer {
+            stream: write,
+            gathered: Vec::new(),
+            large: Vec::new(),
+            written: 0,
+        },
+    )
 }
 
 // ---- reading ----
@@ -134,7 +142,8 @@ impl Reader {
     async fn read_ahead(&mut self) -> Result<(), Fault> {
         self.ahead.drain(..self.taken);
         self.taken = 0;
-        self.ahead.reserve(READ_AHEAD.saturating_sub(self.ahead.len()));
+        self.ahead
+            .reserve(READ_AHEAD.saturating_sub(self.ahead.len()));
         received(self.stream.read_buf(&mut self.ahead).await)?;
         Ok(())
     }
@@ -142,7 +151,9 @@ impl Reader {
     /// One frame of a message; the message, when it was its last.
     async fn data(&mut self, header: &Header) -> Result<Option<Message>, Fault> {
         let kind = match (header.opcode, self.kind) {
-            (Opcode::Continuation, None) => return Err(Fault::Protocol("there is no message to continue")),
+            (Opcode::Continuation, None) => {
+                return Err(Fault::Protocol("there is no message to continue"));
+            }
             (Opcode::Continuation, Some(kind)) => kind,
             (_, Some(_)) => return Err(Fault::Protocol("the message before has not ended")),
             (kind, None) => kind,
@@ -155,7 +166,9 @@ impl Reader {
         self.kind = None;
         let message = std::mem::take(&mut self.message);
         match kind {
-            Opcode::Text => String::from_utf8(message).map(|text| Some(Message::Text(text))).map_err(|_| Fault::NotUtf8),
+            Opcode::Text => String::from_utf8(message)
+                .map(|text| Some(Message::Text(text)))
+                .map_err(|_| Fault::NotUtf8),
             _ => Ok(Some(Message::Binary)),
         }
     }
@@ -163,7 +176,9 @@ impl Reader {
     /// Puts a frame's payload behind what there is of its message.
     async fn read_payload(&mut self, header: &Header) -> Result<(), Fault> {
         let start = self.message.len();
-        let length = usize::try_from(header.length).ok().filter(|length| *length <= self.max_message.saturating_sub(start));
+        let length = usize::try_from(header.length)
+            .ok()
+            .filter(|length| *length <= self.max_message.saturating_sub(start));
         let length = length.ok_or(Fault::TooLarge)?;
         if header.is_final && start == 0 {
             self.message.reserve_exact(length);
@@ -171,19 +186,32 @@ impl Reader {
             self.message.reserve(length);
         }
         let here = length.min(self.unread().len());
-        self.message.extend_from_slice(self.ahead.get(self.taken..self.taken + here).unwrap_or_default());
+        self.message.extend_from_slice(
+            self.ahead
+                .get(self.taken..self.taken + here)
+                .unwrap_or_default(),
+        );
         self.taken += here;
         let mut unmasked = start;
         loop {
             let position = unmasked - start;
-            unmask(self.message.get_mut(unmasked..).unwrap_or_default(), header.mask, position);
+            unmask(
+                self.message.get_mut(unmasked..).unwrap_or_default(),
+                header.mask,
+                position,
+            );
             unmasked = self.message.len();
             let missing = length - (unmasked - start);
             if missing == 0 {
                 return Ok(());
             }
             // The rest comes straight from the connection, and nothing of what is behind it.
-            received((&mut self.stream).take(missing as u64).read_buf(&mut self.message).await)?;
+            received(
+                (&mut self.stream)
+                    .take(missing as u64)
+                    .read_buf(&mut self.message)
+                    .await,
+            )?;
         }
     }
 
@@ -216,7 +244,9 @@ fn received(read: io::Result<usize>) -> io::Result<usize> {
 
 /// `None` when there is not enough of it yet.
 fn parse_header(bytes: &[u8]) -> Result<Option<Header>, Fault> {
-    let [first, second, rest @ ..] = bytes else { return Ok(None) };
+    let [first, second, rest @ ..] = bytes else {
+        return Ok(None);
+    };
     if first & RESERVED != 0 {
         return Err(Fault::Protocol("no extension was agreed on"));
     }
@@ -243,8 +273,16 @@ fn parse_header(bytes: &[u8]) -> Result<Option<Header>, Fault> {
         },
         length => (u64::from(length), rest),
     };
-    let Some((mask, rest)) = rest.split_first_chunk() else { return Ok(None) };
-    Ok(Some(Header { size: bytes.len() - rest.len(), is_final: first & FINAL != 0, opcode, mask: *mask, length }))
+    let Some((mask, rest)) = rest.split_first_chunk() else {
+        return Ok(None);
+    };
+    Ok(Some(Header {
+        size: bytes.len() - rest.len(),
+        is_final: first & FINAL != 0,
+        opcode,
+        mask: *mask,
+        length,
+    }))
 }
 
 /// `position` is where the bytes stand in their payload.
@@ -271,7 +309,9 @@ fn close_code(payload: &[u8]) -> Result<u16, Fault> {
             if !matches!(code, 1000..=1003 | 1007..=1014 | 3000..=4999) {
                 return Err(Fault::Protocol("there is no such close code"));
             }
-            std::str::from_utf8(reason).map(|_| code).map_err(|_| Fault::NotUtf8)
+            std::str::from_utf8(reason)
+                .map(|_| code)
+                .map_err(|_| Fault::NotUtf8)
         }
     }
 }
@@ -292,8 +332,17 @@ pub struct Close(Vec<u8>);
 
 impl Close {
     pub fn new(code: u16, reason: &str) -> Self {
-        let end = (0..=reason.len().min(123)).rev().find(|end| reason.is_char_boundary(*end)).unwrap_or(0);
-        Self([code.to_be_bytes().as_slice(), reason.get(..end).unwrap_or_default().as_bytes()].concat())
+        let end = (0..=reason.len().min(123))
+            .rev()
+            .find(|end| reason.is_char_boundary(*end))
+            .unwrap_or(0);
+        Self(
+            [
+                code.to_be_bytes().as_slice(),
+                reason.get(..end).unwrap_or_default().as_bytes(),
+            ]
+            .concat(),
+        )
     }
 }
 
@@ -333,7 +382,8 @@ impl Writer {
             }
             _ => {
                 self.gathered.push(IN_8_BYTES);
-                self.gathered.extend_from_slice(&(payload.len() as u64).to_be_bytes());
+                self.gathered
+                    .extend_from_slice(&(payload.len() as u64).to_be_bytes());
             }
         }
         if payload.len() >= LARGE {
@@ -351,8 +401,14 @@ impl Writer {
     pub async fn flush(&mut self) -> io::Result<()> {
         while self.written < self.gathered.len() + self.large.len() {
             let head = self.gathered.get(self.written..).unwrap_or_default();
-            let payload = self.large.get(self.written.saturating_sub(self.gathered.len())..).unwrap_or_default();
-            let count = self.stream.write_vectored(&[IoSlice::new(head), IoSlice::new(payload)]).await?;
+            let payload = self
+                .large
+                .get(self.written.saturating_sub(self.gathered.len())..)
+                .unwrap_or_default();
+            let count = self
+                .stream
+                .write_vectored(&[IoSlice::new(head), IoSlice::new(payload)])
+                .await?;
             if count == 0 {
                 return Err(io::ErrorKind::WriteZero.into());
             }

@@ -31,12 +31,28 @@ const page = `<!doctype html><title>bench</title><style>body { font: 16px sans-s
  */
 const ACTIONS = [
   { name: 'evaluate', times: 60, target: TARGET, run: ({ page }) => page.evaluate('6 * 7') },
-  { name: '200 evaluates at once', times: 3, run: ({ page }) => Promise.all(Array.from({ length: 200 }, (_, n) => page.evaluate(`${n} * 7`))) },
+  {
+    name: '200 evaluates at once',
+    times: 3,
+    run: ({ page }) =>
+      Promise.all(Array.from({ length: 200 }, (_, n) => page.evaluate(`${n} * 7`))),
+  },
   { name: 'goto', times: 8, target: TARGET, run: ({ page, site }) => page.goto(site.url('/page')) },
   { name: 'click', times: 12, target: TARGET, run: ({ page }) => page.click('button') },
-  { name: 'fill', times: 12, target: TARGET, run: ({ page }) => page.fill('input', `text ${Math.random()}`) },
+  {
+    name: 'fill',
+    times: 12,
+    target: TARGET,
+    run: ({ page }) => page.fill('input', `text ${Math.random()}`),
+  },
   { name: 'screenshot', times: 3, run: ({ page }) => page.screenshot() },
-  { name: 'newPage', times: 4, target: TARGET, run: ({ context }) => context.newPage(), after: (_, made) => made.close() },
+  {
+    name: 'newPage',
+    times: 4,
+    target: TARGET,
+    run: ({ context }) => context.newPage(),
+    after: (_, made) => made.close(),
+  },
   { name: `${EVENTS} console events`, times: 2, run: receiveEvents },
 ];
 
@@ -86,7 +102,11 @@ async function measure(action, side) {
 
 /** @param {Side} tabwire @param {Side} own @param {number} rounds */
 async function compare(tabwire, own, rounds) {
-  const results = ACTIONS.map((action) => ({ action, tabwire: /** @type {number[]} */ ([]), own: /** @type {number[]} */ ([]) }));
+  const results = ACTIONS.map((action) => ({
+    action,
+    tabwire: /** @type {number[]} */ ([]),
+    own: /** @type {number[]} */ ([]),
+  }));
   // The first round only warms up.
   for (let round = 0; round <= rounds; round += 1) {
     for (const result of results) {
@@ -101,16 +121,31 @@ async function compare(tabwire, own, rounds) {
   }
   return results.map(({ action: { name, target }, ...times }) => {
     const ratio = median(times.tabwire.map((time, round) => time / times.own[round]));
-    return { name, tabwire: median(times.tabwire), own: median(times.own), ratio, target: target ?? null, met: target === undefined ? null : ratio <= target };
+    return {
+      name,
+      tabwire: median(times.tabwire),
+      own: median(times.own),
+      ratio,
+      target: target ?? null,
+      met: target === undefined ? null : ratio <= target,
+    };
   });
 }
 
 /** @param {Awaited<ReturnType<typeof compare>>} rows */
 function print(rows) {
-  const line = (...[name, ...cells]) => console.log(name.padEnd(24) + cells.map((cell) => cell.padStart(12)).join(''));
+  const line = (...[name, ...cells]) =>
+    console.log(name.padEnd(24) + cells.map((cell) => cell.padStart(12)).join(''));
   line('milliseconds', 'Tabwire', 'own port', 'ratio', 'target', '');
   for (const { name, tabwire, own, ratio, target, met } of rows) {
-    line(name, tabwire.toFixed(2), own.toFixed(2), `${ratio.toFixed(2)}x`, target ? `<= ${target}x` : '', met === null ? '' : met ? 'met' : 'MISSED');
+    line(
+      name,
+      tabwire.toFixed(2),
+      own.toFixed(2),
+      `${ratio.toFixed(2)}x`,
+      target ? `<= ${target}x` : '',
+      met === null ? '' : met ? 'met' : 'MISSED',
+    );
   }
 }
 

@@ -62,10 +62,30 @@ async function timed(run) {
  * @type {{ name: string, times: number, throughTabwire: boolean, connect: (chain: Chain, tabs: number) => Promise<() => Promise<unknown>> }[]}
  */
 const CONNECTS = [
-  { name: 'Playwright to Tabwire', times: 7, throughTabwire: true, connect: ({ cdpUrl }, tabs) => connectPlaywright(cdpUrl, tabs) },
-  { name: 'bare client to Tabwire', times: 7, throughTabwire: true, connect: ({ cdpUrl }, tabs) => connectAlone(cdpUrl, tabs) },
-  { name: 'Playwright to the own port', times: 3, throughTabwire: false, connect: ({ chromium }, tabs) => connectPlaywright(chromium.ownUrl, tabs) },
-  { name: 'bare client to the own port', times: 3, throughTabwire: false, connect: ({ chromium }, tabs) => connectAlone(chromium.ownUrl, tabs) },
+  {
+    name: 'Playwright to Tabwire',
+    times: 7,
+    throughTabwire: true,
+    connect: ({ cdpUrl }, tabs) => connectPlaywright(cdpUrl, tabs),
+  },
+  {
+    name: 'bare client to Tabwire',
+    times: 7,
+    throughTabwire: true,
+    connect: ({ cdpUrl }, tabs) => connectAlone(cdpUrl, tabs),
+  },
+  {
+    name: 'Playwright to the own port',
+    times: 3,
+    throughTabwire: false,
+    connect: ({ chromium }, tabs) => connectPlaywright(chromium.ownUrl, tabs),
+  },
+  {
+    name: 'bare client to the own port',
+    times: 3,
+    throughTabwire: false,
+    connect: ({ chromium }, tabs) => connectAlone(chromium.ownUrl, tabs),
+  },
 ];
 
 /** @param {string} url @param {number} tabs */
@@ -81,9 +101,14 @@ async function connectAlone(url, tabs) {
   await Promise.all([
     client.send('Target.setDiscoverTargets', { discover: true }),
     client.send('Target.getTargets'),
-    client.send('Target.setAutoAttach', { autoAttach: true, waitForDebuggerOnStart: true, flatten: true }),
+    client.send('Target.setAutoAttach', {
+      autoAttach: true,
+      waitForDebuggerOnStart: true,
+      flatten: true,
+    }),
   ]);
-  const isPage = ({ method, params }) => method === 'Target.attachedToTarget' && params.targetInfo.type === 'page';
+  const isPage = ({ method, params }) =>
+    method === 'Target.attachedToTarget' && params.targetInfo.type === 'page';
   expect('pages that the client is attached to', client.heard.filter(isPage).length, tabs);
   return () => client.close();
 }
@@ -97,7 +122,12 @@ function expect(what, seen, meant) {
 
 /** How many tabs have a debugger, whoever attached it. @param {Worker} worker @returns {Promise<number>} */
 const countDebuggers = (worker) =>
-  worker.run(async () => (await chrome.debugger.getTargets()).filter(({ type, attached }) => type === 'page' && attached).length);
+  worker.run(
+    async () =>
+      (await chrome.debugger.getTargets()).filter(
+        ({ type, attached }) => type === 'page' && attached,
+      ).length,
+  );
 
 /** Opens tabs behind the others, as the person would. @param {Chain} chain @param {Worker} worker @param {string[]} urls */
 async function openTabs(chain, worker, urls) {
@@ -110,7 +140,10 @@ async function openTabs(chain, worker, urls) {
         await new Promise((resolve) => setTimeout(resolve, 20));
       }
     }, batch);
-    await until('the relay knows the tabs', async () => (await chain.relay.status()).targets === targets + batch.length);
+    await until(
+      'the relay knows the tabs',
+      async () => (await chain.relay.status()).targets === targets + batch.length,
+    );
     if (opened + BATCH < urls.length) {
       progress(`${opened + BATCH} of ${urls.length} tabs are open`);
     }
@@ -173,7 +206,11 @@ async function compareConnects(many) {
     progress('connecting to all of them, several times');
     const withMany = await measureConnects(chain, worker, many);
     await worker.close();
-    return CONNECTS.map(({ name }, index) => ({ name, few: withFew[index], many: withMany[index] }));
+    return CONNECTS.map(({ name }, index) => ({
+      name,
+      few: withFew[index],
+      many: withMany[index],
+    }));
   } finally {
     await chain.stop();
   }
@@ -214,7 +251,9 @@ async function timeOnOwnPort(own, url) {
   const { targetId } = targetInfos.find((target) => target.url === url);
   const { sessionId } = await own.send('Target.attachToTarget', { targetId, flatten: true });
   const time = await timed(async () => {
-    await Promise.all(playwrightInit(targetId).map(([method, params]) => own.send(method, params, sessionId)));
+    await Promise.all(
+      playwrightInit(targetId).map(([method, params]) => own.send(method, params, sessionId)),
+    );
     await own.send('Runtime.evaluate', EVALUATE, sessionId);
   });
   await own.send('Target.detachFromTarget', { sessionId });
@@ -226,11 +265,25 @@ async function compareFirstCommands() {
   const chain = await startChain();
   try {
     const worker = await openWorker(chain);
-    const urlsOf = (name, count) => Array.from({ length: count }, (_, n) => site.url(`/page?${name}${n}`));
-    const [untouched, forEvaluate, forSession, forOwn] = ['untouched', 'evaluate', 'session', 'own'].map((name) => urlsOf(name, DORMANT));
+    const urlsOf = (name, count) =>
+      Array.from({ length: count }, (_, n) => site.url(`/page?${name}${n}`));
+    const [untouched, forEvaluate, forSession, forOwn] = [
+      'untouched',
+      'evaluate',
+      'session',
+      'own',
+    ].map((name) => urlsOf(name, DORMANT));
     const [liveUrl] = urlsOf('live', 1);
-    progress(`opening ${4 * DORMANT + 1} tabs with a page; all of this benchmark takes a minute or two`);
-    await openTabs(chain, worker, [...untouched, ...forEvaluate, ...forSession, ...forOwn, liveUrl]);
+    progress(
+      `opening ${4 * DORMANT + 1} tabs with a page; all of this benchmark takes a minute or two`,
+    );
+    await openTabs(chain, worker, [
+      ...untouched,
+      ...forEvaluate,
+      ...forSession,
+      ...forOwn,
+      liveUrl,
+    ]);
     const browser = await playwright.connectOverCDP(chain.cdpUrl);
     const context = browser.contexts()[0];
     const pageAt = (url) => context.pages().find((one) => one.url() === url);
@@ -242,7 +295,15 @@ async function compareFirstCommands() {
       await liveSession.send('Runtime.evaluate', EVALUATE);
     }
     const own = await connectBare(chain.chromium.ownUrl);
-    const times = { attach: [], own: [], firstEvaluate: [], firstSession: [], liveEvaluate: [], liveSession: [], newEvaluate: [] };
+    const times = {
+      attach: [],
+      own: [],
+      firstEvaluate: [],
+      firstSession: [],
+      liveEvaluate: [],
+      liveSession: [],
+      newEvaluate: [],
+    };
     progress('waking them, one by one');
     for (let n = 0; n < DORMANT; n += 1) {
       const [dormant, dormantToo] = [pageAt(forSession[n]), pageAt(forEvaluate[n])];
@@ -266,10 +327,25 @@ async function compareFirstCommands() {
     await own.close();
     await worker.close();
     const row = (name, first, liveTimes) => {
-      const [medianFirst, attach, medianLive, ownPort] = [first, times.attach, liveTimes, times.own].map(median);
+      const [medianFirst, attach, medianLive, ownPort] = [
+        first,
+        times.attach,
+        liveTimes,
+        times.own,
+      ].map(median);
       const ratio = (medianFirst - attach) / medianLive;
       const toOwn = (medianFirst - attach) / ownPort;
-      return { name, first: medianFirst, attach, live: medianLive, ratio, target: TARGET, met: ratio <= TARGET, ownPort, toOwn };
+      return {
+        name,
+        first: medianFirst,
+        attach,
+        live: medianLive,
+        ratio,
+        target: TARGET,
+        met: ratio <= TARGET,
+        ownPort,
+        toOwn,
+      };
     };
     return [
       row('a bare command', times.firstSession, times.liveSession),
@@ -286,17 +362,28 @@ async function compareFirstCommands() {
 
 /** @param {number} value @param {number} digits */
 const figure = (value, digits) => (Number.isNaN(value) ? 'n/a' : value.toFixed(digits));
-const line = (...[name, ...cells]) => console.log(name.padEnd(32) + cells.map((cell) => cell.padStart(12)).join(''));
+const line = (...[name, ...cells]) =>
+  console.log(name.padEnd(32) + cells.map((cell) => cell.padStart(12)).join(''));
 
 /** @param {Awaited<ReturnType<typeof compareConnects>>} rows @param {number} many */
 function printConnects(rows, many) {
   line('milliseconds a connect', `${FEW} tabs`, `${many} tabs`, 'ratio', 'a tab adds');
   for (const { name, few, many: withMany } of rows) {
-    for (const [key, label] of [['time', name], ['relay', '  processor: relay'], ['client', '  processor: client']]) {
+    for (const [key, label] of [
+      ['time', name],
+      ['relay', '  processor: relay'],
+      ['client', '  processor: client'],
+    ]) {
       const [small, large] = [few[key], withMany[key]];
       if (large !== undefined) {
         const each = (large - small) / (many - FEW);
-        line(label, figure(small, 1), figure(large, 1), Number.isNaN(large) ? '' : `${(large / small).toFixed(1)}x`, figure(each, 3));
+        line(
+          label,
+          figure(small, 1),
+          figure(large, 1),
+          Number.isNaN(large) ? '' : `${(large / small).toFixed(1)}x`,
+          figure(each, 3),
+        );
       }
     }
   }
@@ -311,7 +398,15 @@ function printFirstCommands(rows) {
   line('milliseconds', 'first', 'attach', 'live', 'ratio', 'target', '', 'own port', 'to own');
   for (const { name, first, attach, live, ratio, target, met, ownPort, toOwn } of rows) {
     const times = [first, attach, live].map((time) => time.toFixed(2));
-    line(name, ...times, `${ratio.toFixed(2)}x`, `<= ${target}x`, met ? 'met' : 'MISSED', ownPort.toFixed(2), `${toOwn.toFixed(2)}x`);
+    line(
+      name,
+      ...times,
+      `${ratio.toFixed(2)}x`,
+      `<= ${target}x`,
+      met ? 'met' : 'MISSED',
+      ownPort.toFixed(2),
+      `${toOwn.toFixed(2)}x`,
+    );
   }
   console.log('ratio: (first - attach) / live; to own: (first - attach) / own port');
 }

@@ -32,8 +32,12 @@ async fn open(port: u16, path: &str, origin: Option<&str>) -> anyhow::Result<Soc
     if let Some(origin) = origin {
         request.headers_mut().insert("origin", origin.parse()?);
     }
-    let config = WebSocketConfig::default().max_message_size(None).max_frame_size(None);
-    Ok(client_async_with_config(request, stream, Some(config)).await?.0)
+    let config = WebSocketConfig::default()
+        .max_message_size(None)
+        .max_frame_size(None);
+    Ok(client_async_with_config(request, stream, Some(config))
+        .await?
+        .0)
 }
 
 // ---- the extension ----
@@ -51,7 +55,10 @@ impl Event {
     fn text(self) -> String {
         let filler = "x".repeat(150);
         let (method, params) = match self {
-            Self::Plain => ("Network.dataReceived", json!({ "requestId": "1000.1", "timestamp": 1.5, "dataLength": 10, "url": filler })),
+            Self::Plain => (
+                "Network.dataReceived",
+                json!({ "requestId": "1000.1", "timestamp": 1.5, "dataLength": 10, "url": filler }),
+            ),
             Self::NamingContext => (
                 "Runtime.consoleAPICalled",
                 json!({ "type": "log", "args": [{ "type": "string", "value": filler }], "executionContextId": REAL_CONTEXT, "timestamp": 1.5 }),
@@ -69,9 +76,18 @@ pub struct Extension {
 impl Extension {
     /// Connects, says hello and has this many tabs.
     pub async fn connect_to_relay(port: u16, tabs: usize) -> anyhow::Result<Self> {
-        let mut socket = open(port, "/extension", Some(&format!("chrome-extension://{EXTENSION_ID}"))).await?;
+        let mut socket = open(
+            port,
+            "/extension",
+            Some(&format!("chrome-extension://{EXTENSION_ID}")),
+        )
+        .await?;
         let hello = json!({ "protocol": 1, "version": "0", "browser": "Chrome/1.0", "userAgent": "bench", "installId": "bench" });
-        socket.send(text(json!({ "method": "hello", "params": hello }).to_string())).await?;
+        socket
+            .send(text(
+                json!({ "method": "hello", "params": hello }).to_string(),
+            ))
+            .await?;
         Ok(Self::start(socket, tabs))
     }
 
@@ -111,7 +127,11 @@ struct Command<'a> {
     method: Cow<'a, str>,
 }
 
-async fn run(mut socket: Socket, tabs: usize, mut asked: mpsc::UnboundedReceiver<(Event, usize)>) -> anyhow::Result<()> {
+async fn run(
+    mut socket: Socket,
+    tabs: usize,
+    mut asked: mpsc::UnboundedReceiver<(Event, usize)>,
+) -> anyhow::Result<()> {
     let screenshot = format!(r#"{{"data":"{}"}}"#, "A".repeat(SCREENSHOT));
     loop {
         tokio::select! {
@@ -134,7 +154,12 @@ async fn run(mut socket: Socket, tabs: usize, mut asked: mpsc::UnboundedReceiver
     }
 }
 
-async fn answer(socket: &mut Socket, call: &Call<'_>, tabs: usize, screenshot: &str) -> anyhow::Result<()> {
+async fn answer(
+    socket: &mut Socket,
+    call: &Call<'_>,
+    tabs: usize,
+    screenshot: &str,
+) -> anyhow::Result<()> {
     let Some(id) = call.id else {
         // The only call without an id.
         socket.send(text(r#"{"method":"pong"}"#.to_owned())).await?;
@@ -147,17 +172,28 @@ async fn answer(socket: &mut Socket, call: &Call<'_>, tabs: usize, screenshot: &
     let result = match method.as_ref() {
         "listTabs" => tab_list(tabs),
         "Page.captureScreenshot" => screenshot.to_owned(),
-        "Page.getFrameTree" => format!(r#"{{"frameTree":{{"frame":{{"id":"{}","loaderId":"L","url":"about:blank"}}}}}}"#, target_id(TAB)),
-        "Runtime.evaluate" => r#"{"result":{"type":"number","value":42,"description":"42"}}"#.to_owned(),
+        "Page.getFrameTree" => format!(
+            r#"{{"frameTree":{{"frame":{{"id":"{}","loaderId":"L","url":"about:blank"}}}}}}"#,
+            target_id(TAB)
+        ),
+        "Runtime.evaluate" => {
+            r#"{"result":{"type":"number","value":42,"description":"42"}}"#.to_owned()
+        }
         _ => "{}".to_owned(),
     };
     if method == "Runtime.enable" {
         let aux = json!({ "isDefault": true, "type": "default", "frameId": target_id(TAB) });
         let context = json!({ "id": REAL_CONTEXT, "uniqueId": "1.2", "origin": "", "name": "", "auxData": aux });
         let params = json!({ "tabId": TAB, "method": "Runtime.executionContextCreated", "params": { "context": context } });
-        socket.send(text(json!({ "method": "cdpEvent", "params": params }).to_string())).await?;
+        socket
+            .send(text(
+                json!({ "method": "cdpEvent", "params": params }).to_string(),
+            ))
+            .await?;
     }
-    socket.send(text(format!(r#"{{"id":{id},"result":{result}}}"#))).await?;
+    socket
+        .send(text(format!(r#"{{"id":{id},"result":{result}}}"#)))
+        .await?;
     Ok(())
 }
 
@@ -168,7 +204,8 @@ fn tab_list(count: usize) -> String {
             "title": format!("A page that is open in tab {number}"), "targetId": target_id(TAB + number), "windowId": 1, "attached": false,
         })
     };
-    json!({ "tabs": (0..i64::try_from(count).unwrap_or_default()).map(tab).collect::<Vec<_>>() }).to_string()
+    json!({ "tabs": (0..i64::try_from(count).unwrap_or_default()).map(tab).collect::<Vec<_>>() })
+        .to_string()
 }
 
 fn target_id(tab: i64) -> String {
@@ -203,21 +240,37 @@ struct Seen<'a> {
 impl Client {
     /// Connects and prepares every tab as Playwright does, then wakes the first with an evaluation.
     pub async fn connect_to_relay(cdp_url: &str) -> anyhow::Result<Self> {
-        let (address, path) = cdp_url.strip_prefix("ws://127.0.0.1:").and_then(|rest| rest.split_once('/')).context("not a CDP URL")?;
+        let (address, path) = cdp_url
+            .strip_prefix("ws://127.0.0.1:")
+            .and_then(|rest| rest.split_once('/'))
+            .context("not a CDP URL")?;
         let socket = open(address.parse()?, &format!("/{path}"), None).await?;
-        let mut client = Self { socket, last_id: 0, tail: String::new(), context: 0 };
+        let mut client = Self {
+            socket,
+            last_id: 0,
+            tail: String::new(),
+            context: 0,
+        };
         let sessions = client.attach_to_all().await?;
         for (session, target) in &sessions {
             client.prepare(session, target).await?;
         }
-        client.tail = format!(r#","sessionId":"{}"}}"#, sessions.first().context("no tab")?.0);
+        client.tail = format!(
+            r#","sessionId":"{}"}}"#,
+            sessions.first().context("no tab")?.0
+        );
         client.round_trip().await?;
         Ok(client)
     }
 
     pub async fn connect_to_pipe(port: u16) -> anyhow::Result<Self> {
         let tail = format!(r#","sessionId":"{}"}}"#, "0".repeat(32));
-        let mut client = Self { socket: open(port, "/", None).await?, last_id: 0, tail, context: 1 << 30 };
+        let mut client = Self {
+            socket: open(port, "/", None).await?,
+            last_id: 0,
+            tail,
+            context: 1 << 30,
+        };
         client.round_trip().await?;
         Ok(client)
     }
@@ -236,7 +289,13 @@ impl Client {
             target_id: String,
         }
         // The first client of a relay may come before the extension has listed its tabs; then it is held until it has.
-        let id = self.send("Target.setAutoAttach", r#"{"autoAttach":true,"waitForDebuggerOnStart":true,"flatten":true}"#, "}").await?;
+        let id = self
+            .send(
+                "Target.setAutoAttach",
+                r#"{"autoAttach":true,"waitForDebuggerOnStart":true,"flatten":true}"#,
+                "}",
+            )
+            .await?;
         let mut sessions = Vec::new();
         loop {
             let frame = self.receive().await?;
@@ -262,9 +321,9 @@ impl Client {
         struct Context {
             id: i64,
         }
-        let world = r#"{"source":"","worldName":"__playwright_utility_world_page@0123456789abcdef"}"#;
-        let isolated =
-            json!({ "frameId": target, "grantUniveralAccess": true, "worldName": "__playwright_utility_world_page@0123456789abcdef" });
+        let world =
+            r#"{"source":"","worldName":"__playwright_utility_world_page@0123456789abcdef"}"#;
+        let isolated = json!({ "frameId": target, "grantUniveralAccess": true, "worldName": "__playwright_utility_world_page@0123456789abcdef" });
         let isolated = isolated.to_string();
         let commands = [
             ("Page.enable", "{}"),
@@ -274,9 +333,15 @@ impl Client {
             ("Runtime.enable", "{}"),
             ("Page.addScriptToEvaluateOnNewDocument", world),
             ("Network.enable", "{}"),
-            ("Target.setAutoAttach", r#"{"autoAttach":true,"waitForDebuggerOnStart":true,"flatten":true}"#),
+            (
+                "Target.setAutoAttach",
+                r#"{"autoAttach":true,"waitForDebuggerOnStart":true,"flatten":true}"#,
+            ),
             ("Emulation.setFocusEmulationEnabled", r#"{"enabled":true}"#),
-            ("Emulation.setEmulatedMedia", r#"{"media":"","features":[]}"#),
+            (
+                "Emulation.setEmulatedMedia",
+                r#"{"media":"","features":[]}"#,
+            ),
             ("Page.createIsolatedWorld", isolated.as_str()),
             ("Runtime.runIfWaitingForDebugger", "{}"),
         ];
@@ -288,7 +353,9 @@ impl Client {
         loop {
             let frame = self.receive().await?;
             let seen: Seen<'_> = serde_json::from_str(&frame)?;
-            if let (Some("Runtime.executionContextCreated"), Some(params), 0) = (seen.method.as_deref(), seen.params, self.context) {
+            if let (Some("Runtime.executionContextCreated"), Some(params), 0) =
+                (seen.method.as_deref(), seen.params, self.context)
+            {
                 self.context = serde_json::from_str::<Created>(params.get())?.context.id;
             }
             if seen.id == Some(last) {
@@ -300,15 +367,18 @@ impl Client {
     /// One evaluation, from sending it to its answer.
     pub async fn round_trip(&mut self) -> anyhow::Result<Duration> {
         let started = Instant::now();
-        let params =
-            format!(r#"{{"expression":"document.querySelectorAll('a').length * 6","contextId":{},"returnByValue":true}}"#, self.context);
+        let params = format!(
+            r#"{{"expression":"document.querySelectorAll('a').length * 6","contextId":{},"returnByValue":true}}"#,
+            self.context
+        );
         self.call("Runtime.evaluate", &params).await?;
         Ok(started.elapsed())
     }
 
     /// One screenshot; tells its size in bytes.
     pub async fn screenshot(&mut self) -> anyhow::Result<usize> {
-        self.call("Page.captureScreenshot", r#"{"format":"png"}"#).await
+        self.call("Page.captureScreenshot", r#"{"format":"png"}"#)
+            .await
     }
 
     async fn call(&mut self, method: &str, params: &str) -> anyhow::Result<usize> {
@@ -319,7 +389,10 @@ impl Client {
         loop {
             let frame = self.receive().await?;
             if frame.starts_with(&start) {
-                if frame.get(start.len()..).is_some_and(|rest| rest.starts_with(r#""error""#)) {
+                if frame
+                    .get(start.len()..)
+                    .is_some_and(|rest| rest.starts_with(r#""error""#))
+                {
                     bail!("{method}: {frame}");
                 }
                 return Ok(frame.len());
@@ -338,13 +411,22 @@ impl Client {
     async fn send(&mut self, method: &str, params: &str, tail: &str) -> anyhow::Result<u64> {
         self.last_id += 1;
         let id = self.last_id;
-        self.socket.send(text(format!(r#"{{"id":{id},"method":"{method}","params":{params}{tail}"#))).await?;
+        self.socket
+            .send(text(format!(
+                r#"{{"id":{id},"method":"{method}","params":{params}{tail}"#
+            )))
+            .await?;
         Ok(id)
     }
 
     async fn receive(&mut self) -> anyhow::Result<Utf8Bytes> {
         loop {
-            match self.socket.next().await.context("the connection was closed")?? {
+            match self
+                .socket
+                .next()
+                .await
+                .context("the connection was closed")??
+            {
                 Message::Text(text) => return Ok(text),
                 Message::Close(frame) => bail!("the connection was closed: {frame:?}"),
                 _ => {}

@@ -10,8 +10,14 @@ export function median(values) {
 /** Milliseconds that a process has had a processor, with all its threads; `NaN` where it cannot be told. @param {number} pid */
 export async function processorTime(pid) {
   const threads = await readdir(`/proc/${pid}/task`).catch(() => []);
-  const times = await Promise.all(threads.map((thread) => readFile(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').catch(() => 'NaN')));
-  return times.length === 0 ? NaN : times.reduce((sum, text) => sum + Number(text.split(' ')[0]), 0) / 1e6;
+  const times = await Promise.all(
+    threads.map((thread) =>
+      readFile(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').catch(() => 'NaN'),
+    ),
+  );
+  return times.length === 0
+    ? NaN
+    : times.reduce((sum, text) => sum + Number(text.split(' ')[0]), 0) / 1e6;
 }
 
 /** Megabytes of memory that a process has; `NaN` where it cannot be told. @param {number} pid */

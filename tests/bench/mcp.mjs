@@ -60,14 +60,17 @@ const rows = [
   ['start to an answered tools/list', median(figures.list), 0, 'ms', 100],
   ['first execute, cold', median(figures.cold), 0, 'ms', 2_000],
   ['execute, warm', warm, 1, 'ms'],
-  ['… over the page\'s own time', warm - median(figures.own), 1, 'ms', 50],
+  ["… over the page's own time", warm - median(figures.own), 1, 'ms', 50],
   ['server memory, without the worker', median(figures.memory), 1, 'MB', 15],
   ['worker memory (Node and Playwright)', median(figures.worker), 0, 'MB'],
 ];
 console.log(`the MCP server, medians of ${ROUNDS} rounds`);
 for (const [what, measured, digits, unit, limit] of rows) {
   const isMet = limit === undefined || measured <= limit;
-  const wanted = limit === undefined ? '' : `<= ${limit} ${unit}`.padEnd(14) + (isMet ? 'met' : 'MISSED');
-  console.log(`${what.padEnd(40)}${`${measured.toFixed(digits)} ${unit}`.padStart(12)}   ${wanted}`.trimEnd());
+  const wanted =
+    limit === undefined ? '' : `<= ${limit} ${unit}`.padEnd(14) + (isMet ? 'met' : 'MISSED');
+  console.log(
+    `${what.padEnd(40)}${`${measured.toFixed(digits)} ${unit}`.padStart(12)}   ${wanted}`.trimEnd(),
+  );
   process.exitCode ||= isMet ? 0 : 1;
 }

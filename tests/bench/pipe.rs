@@ -27,7 +27,12 @@ pub async fn run() -> anyhow::Result<()> {
     let waiting = Waiting::default();
     let upgrade = move |upgrade: WebSocketUpgrade| {
         let waiting = waiting.clone();
-        async move { upgrade.max_message_size(MAX_MESSAGE).max_frame_size(MAX_MESSAGE).on_upgrade(|socket| pair(socket, waiting)) }
+        async move {
+            upgrade
+                .max_message_size(MAX_MESSAGE)
+                .max_frame_size(MAX_MESSAGE)
+                .on_upgrade(|socket| pair(socket, waiting))
+        }
     };
     let routes = Router::new().route("/", get(upgrade));
     std::fs::write(home.join("port.new"), port.to_string())?;

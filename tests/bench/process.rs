@@ -25,9 +25,15 @@ impl Process {
     pub fn start(program: &Path, args: &[&str]) -> anyhow::Result<Self> {
         // Private, or the relay would have to close it first.
         let private = std::os::unix::fs::PermissionsExt::from_mode(0o700);
-        let home = tempfile::Builder::new().prefix("tabwire-bench-").permissions(private).tempdir()?;
+        let home = tempfile::Builder::new()
+            .prefix("tabwire-bench-")
+            .permissions(private)
+            .tempdir()?;
         let mut command = Command::new(program);
-        command.args(args).env("TABWIRE_HOME", home.path()).env("TABWIRE_LOG", "warn");
+        command
+            .args(args)
+            .env("TABWIRE_HOME", home.path())
+            .env("TABWIRE_LOG", "warn");
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn();
         let child = child.with_context(|| format!("cannot start {}", program.display()))?;
         Ok(Self { child, home })
@@ -74,7 +80,10 @@ impl Process {
 
     fn status_kib(&self, field: &str) -> anyhow::Result<u64> {
         let status = fs::read_to_string(self.proc_file("status"))?;
-        let line = status.lines().find_map(|line| line.strip_prefix(field)).with_context(|| format!("no {field}"))?;
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix(field))
+            .with_context(|| format!("no {field}"))?;
         Ok(line.trim().trim_end_matches(" kB").parse()?)
     }
 

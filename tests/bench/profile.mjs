@@ -41,7 +41,10 @@ function install() {
     answer.then(onAnswer, onAnswer);
     return answer;
   };
-  globalThis.takeBenchNotes = () => ({ inside: notes.inside.splice(0), chrome: notes.chrome.splice(0) });
+  globalThis.takeBenchNotes = () => ({
+    inside: notes.inside.splice(0),
+    chrome: notes.chrome.splice(0),
+  });
 }
 
 /** @param {any} chain */
@@ -49,7 +52,8 @@ async function openWorker(chain) {
   const browser = await playwright.connectOverCDP(chain.chromium.ownUrl);
   const context = browser.contexts()[0];
   const isOurs = (worker) => worker.url().includes(EXTENSION_ID);
-  const worker = context.serviceWorkers().find(isOurs) ?? (await context.waitForEvent('serviceworker', isOurs));
+  const worker =
+    context.serviceWorkers().find(isOurs) ?? (await context.waitForEvent('serviceworker', isOurs));
   return { worker, close: () => browser.close() };
 }
 
@@ -85,7 +89,15 @@ export async function profile({ chain, tabwire, own, actions, measure, json }) {
     const calls = inside.length / action.times;
     // The clock of a service worker ticks every tenth of a millisecond, so a median of short times says little.
     const [inChrome, inExtension] = [median(chrome), Math.max(0, mean(inside) - mean(chrome))];
-    rows.push({ name: action.name, tabwire: median(totals), own: median(ofOwn), calls, inChrome, inExtension, inRelay: relay / inside.length });
+    rows.push({
+      name: action.name,
+      tabwire: median(totals),
+      own: median(ofOwn),
+      calls,
+      inChrome,
+      inExtension,
+      inRelay: relay / inside.length,
+    });
     await Promise.all(made.splice(0).map((page) => page.close()));
   }
   await close();
@@ -111,10 +123,27 @@ function keepingWhatItMakes(action) {
 
 /** @param {any[]} rows */
 function print(rows) {
-  const line = (...[name, ...cells]) => console.log(name.padEnd(18) + cells.map((cell) => cell.padStart(13)).join(''));
-  line('milliseconds', 'Tabwire', 'own port', 'calls', 'of a call:', 'Chrome', 'extension', 'relay');
+  const line = (...[name, ...cells]) =>
+    console.log(name.padEnd(18) + cells.map((cell) => cell.padStart(13)).join(''));
+  line(
+    'milliseconds',
+    'Tabwire',
+    'own port',
+    'calls',
+    'of a call:',
+    'Chrome',
+    'extension',
+    'relay',
+  );
   for (const { name, tabwire, own, calls, inChrome, inExtension, inRelay } of rows) {
-    line(name, tabwire.toFixed(2), own.toFixed(2), calls.toFixed(1), '', ...[inChrome, inExtension, inRelay].map((ms) => ms.toFixed(3)));
+    line(
+      name,
+      tabwire.toFixed(2),
+      own.toFixed(2),
+      calls.toFixed(1),
+      '',
+      ...[inChrome, inExtension, inRelay].map((ms) => ms.toFixed(3)),
+    );
   }
   console.log(`calls: from the relay to the extension, for one action; several may be under way at once
 Chrome: chrome.debugger.sendCommand, the middle one; extension: its own code, on average; relay: processor time, on average

@@ -32,7 +32,9 @@ const MIB: f64 = 1_048_576.0;
 
 fn main() -> anyhow::Result<()> {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     if args.iter().any(|arg| arg == "pipe") {
         return runtime.block_on(pipe::run());
     }
@@ -50,7 +52,9 @@ fn main() -> anyhow::Result<()> {
 fn build_relay() -> anyhow::Result<()> {
     let given = std::env::var_os("TABWIRE_BIN").is_some();
     if let Some(cargo) = std::env::var_os("CARGO").filter(|_| !given) {
-        let status = std::process::Command::new(cargo).args(["build", "--release", "--quiet", "--package", "tabwire"]).status()?;
+        let status = std::process::Command::new(cargo)
+            .args(["build", "--release", "--quiet", "--package", "tabwire"])
+            .status()?;
         ensure!(status.success(), "the relay could not be built");
     }
     Ok(())
@@ -62,7 +66,12 @@ async fn measure() -> anyhow::Result<Vec<Row>> {
     rows.extend(memory(&tabwire).await?);
     let size = std::fs::metadata(&tabwire)?.len();
     rows.push(Row::figure("release binary", "MB", mib(size), Some(15.0)));
-    rows.push(Row::figure("`tabwire serve` until it has answered a request", "ms", start_time(&tabwire).await?, Some(50.0)));
+    rows.push(Row::figure(
+        "`tabwire serve` until it has answered a request",
+        "ms",
+        start_time(&tabwire).await?,
+        Some(50.0),
+    ));
     Ok(rows)
 }
 
@@ -80,7 +89,11 @@ impl Subject {
         let (mut process, port) = start_relay(tabwire).await?;
         let extension = Extension::connect_to_relay(port, 1).await?;
         let client = Client::connect_to_relay(process.file("cdp-url").await?.trim()).await?;
-        Ok(Self { process, extension, client })
+        Ok(Self {
+            process,
+            extension,
+            client,
+        })
     }
 
     async fn pipe() -> anyhow::Result<Self> {
@@ -88,7 +101,11 @@ impl Subject {
         let port = process.file("port").await?.parse()?;
         let extension = Extension::connect_to_pipe(port).await?;
         let client = Client::connect_to_pipe(port).await?;
-        Ok(Self { process, extension, client })
+        Ok(Self {
+            process,
+            extension,
+            client,
+        })
     }
 
     /// Microseconds of processor time a round trip, and of the clock's (the middle one).
@@ -98,7 +115,10 @@ impl Subject {
         for _ in 0..ROUND_TRIPS {
             latencies.push(micros(self.client.round_trip().await?));
         }
-        Ok((micros(self.process.cpu()?.saturating_sub(before)) / f64::from(ROUND_TRIPS), median(latencies)))
+        Ok((
+            micros(self.process.cpu()?.saturating_sub(before)) / f64::from(ROUND_TRIPS),
+            median(latencies),
+        ))
     }
 
     async fn events(&mut self, event: Event) -> anyhow::Result<f64> {
@@ -120,15 +140,30 @@ impl Subject {
 
     async fn round(&mut self) -> anyhow::Result<[f64; 5]> {
         let (round_trip, latency) = self.round_trips().await?;
-        let (plain, naming) = (self.events(Event::Plain).await?, self.events(Event::NamingContext).await?);
-        Ok([round_trip, latency, plain, naming, self.screenshots().await?])
+        let (plain, naming) = (
+            self.events(Event::Plain).await?,
+            self.events(Event::NamingContext).await?,
+        );
+        Ok([
+            round_trip,
+            latency,
+            plain,
+            naming,
+            self.screenshots().await?,
+        ])
     }
 }
 
 async fn start_relay(tabwire: &Path) -> anyhow::Result<(Process, u16)> {
-    let mut process = Process::start(tabwire, &["serve", "--port", "0", "--extension-id", ends::EXTENSION_ID])?;
+    let mut process = Process::start(
+        tabwire,
+        &["serve", "--port", "0", "--extension-id", ends::EXTENSION_ID],
+    )?;
     let state: serde_json::Value = serde_json::from_str(&process.file("state.json").await?)?;
-    let port = state.get("port").and_then(serde_json::Value::as_u64).context("no port")?;
+    let port = state
+        .get("port")
+        .and_then(serde_json::Value::as_u64)
+        .context("no port")?;
     Ok((process, u16::try_from(port)?))
 }
 
@@ -137,7 +172,11 @@ async fn processor_time(tabwire: &Path) -> anyhow::Result<Vec<Row>> {
         ("round trip, processor time", "us", Some(2.0)),
         ("round trip, by the clock", "us", None),
         ("event, processor time", "us", Some(2.0)),
-        ("event that names a context, processor time", "us", Some(2.0)),
+        (
+            "event that names a context, processor time",
+            "us",
+            Some(2.0),
+        ),
         ("MB of screenshot, processor time", "us", Some(1.5)),
     ];
     let everywhere = sched_getaffinity(None)?;
@@ -152,7 +191,9 @@ async fn processor_time(tabwire: &Path) -> anyhow::Result<Vec<Row>> {
     let rounds = rounds.get(1..).unwrap_or_default();
     let mut rows = Vec::new();
     for (place, (what, unit, target)) in NAMES.into_iter().enumerate() {
-        let pairs = rounds.iter().filter_map(|(relay, pipe)| Some((*relay.get(place)?, *pipe.get(place)?)));
+        let pairs = rounds
+            .iter()
+            .filter_map(|(relay, pipe)| Some((*relay.get(place)?, *pipe.get(place)?)));
         rows.push(Row::ratio(what, unit, &pairs.collect::<Vec<_>>(), target));
     }
     Ok(rows)
@@ -192,11 +233,36 @@ async fn memory(tabwire: &Path) -> anyhow::Result<Vec<Row>> {
     client.round_trip().await?;
     let megabytes = |kib: u64| mib(kib * 1024);
     Ok(vec![
-        Row::figure("memory: idle, extension connected", "MB", megabytes(idle), Some(12.0)),
-        Row::figure("memory: 200 tabs announced to a client", "MB", megabytes(with_tabs), Some(20.0)),
-        Row::figure("memory: after 100,000 events", "MB", megabytes(after_events), None),
-        Row::figure("memory: peak while 20 screenshots of 4 MB pass", "MB", megabytes(peak), None),
-        Row::figure("memory: 5 s later, client still connected", "MB", megabytes(afterwards), Some(2.0 * megabytes(idle))),
+        Row::figure(
+            "memory: idle, extension connected",
+            "MB",
+            megabytes(idle),
+            Some(12.0),
+        ),
+        Row::figure(
+            "memory: 200 tabs announced to a client",
+            "MB",
+            megabytes(with_tabs),
+            Some(20.0),
+        ),
+        Row::figure(
+            "memory: after 100,000 events",
+            "MB",
+            megabytes(after_events),
+            None,
+        ),
+        Row::figure(
+            "memory: peak while 20 screenshots of 4 MB pass",
+            "MB",
+            megabytes(peak),
+            None,
+        ),
+        Row::figure(
+            "memory: 5 s later, client still connected",
+            "MB",
+            megabytes(afterwards),
+            Some(2.0 * megabytes(idle)),
+        ),
     ])
 }
 
@@ -212,7 +278,9 @@ async fn start_time(tabwire: &Path) -> anyhow::Result<f64> {
     const STARTS: usize = 20;
     let mut times = Vec::new();
     for _ in 0..STARTS {
-        let port = TcpListener::bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
+        let port = TcpListener::bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0))?
+            .local_addr()?
+            .port();
         let started = Instant::now();
         let process = Process::start(tabwire, &["serve", "--port", &port.to_string()])?;
         let mut stream = loop {
@@ -220,9 +288,14 @@ async fn start_time(tabwire: &Path) -> anyhow::Result<f64> {
                 Ok(stream) => break stream,
                 Err(_) => tokio::time::sleep(Duration::from_micros(200)).await,
             }
-            ensure!(started.elapsed() < Duration::from_secs(10), "the relay does not start");
+            ensure!(
+                started.elapsed() < Duration::from_secs(10),
+                "the relay does not start"
+            );
         };
-        stream.write_all(format!("GET / HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n").as_bytes()).await?;
+        stream
+            .write_all(format!("GET / HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n").as_bytes())
+            .await?;
         stream.read_u8().await?;
         times.push(micros(started.elapsed()) / 1000.0);
         drop(process);

@@ -20,29 +20,63 @@ pub struct Row {
 
 impl Row {
     /// From the figures of relay and pipe, round by round.
-    pub fn ratio(what: &'static str, unit: &'static str, rounds: &[(f64, f64)], target: Option<f64>) -> Self {
+    pub fn ratio(
+        what: &'static str,
+        unit: &'static str,
+        rounds: &[(f64, f64)],
+        target: Option<f64>,
+    ) -> Self {
         let of = |figure: fn(&(f64, f64)) -> f64| median(rounds.iter().map(figure).collect());
-        Self::new(what, unit, of(|(relay, _)| *relay), Some(of(|(_, pipe)| *pipe)), of(|(relay, pipe)| relay / pipe), target)
+        Self::new(
+            what,
+            unit,
+            of(|(relay, _)| *relay),
+            Some(of(|(_, pipe)| *pipe)),
+            of(|(relay, pipe)| relay / pipe),
+            target,
+        )
     }
 
     pub fn figure(what: &'static str, unit: &'static str, relay: f64, target: Option<f64>) -> Self {
         Self::new(what, unit, relay, None, relay, target)
     }
 
-    fn new(what: &'static str, unit: &'static str, relay: f64, pipe: Option<f64>, measured: f64, target: Option<f64>) -> Self {
-        Self { what, unit, relay, pipe, measured, target, met: target.map(|target| measured <= target) }
+    fn new(
+        what: &'static str,
+        unit: &'static str,
+        relay: f64,
+        pipe: Option<f64>,
+        measured: f64,
+        target: Option<f64>,
+    ) -> Self {
+        Self {
+            what,
+            unit,
+            relay,
+            pipe,
+            measured,
+            target,
+            met: target.map(|target| measured <= target),
+        }
     }
 
     fn cells(&self) -> [String; 6] {
-        let target = self
-            .target
-            .map_or(String::new(), |target| if self.pipe.is_some() { format!("<= {target:.1}x") } else { format!("<= {target:.1}") });
-        let met = self.met.map_or("", |met| if met { "met" } else { "MISSED" });
+        let target = self.target.map_or(String::new(), |target| {
+            if self.pipe.is_some() {
+                format!("<= {target:.1}x")
+            } else {
+                format!("<= {target:.1}")
+            }
+        });
+        let met = self
+            .met
+            .map_or("", |met| if met { "met" } else { "MISSED" });
         [
             format!("{} ({})", self.what, self.unit),
             format!("{:.2}", self.relay),
             self.pipe.map_or(String::new(), |pipe| format!("{pipe:.2}")),
-            self.pipe.map_or(String::new(), |_| format!("{:.2}x", self.measured)),
+            self.pipe
+                .map_or(String::new(), |_| format!("{:.2}x", self.measured)),
             target,
             met.to_owned(),
         ]
@@ -52,8 +86,13 @@ impl Row {
 pub fn table(rows: &[Row]) -> String {
     let mut text = String::new();
     let head = ["", "relay", "pipe", "ratio", "target", ""].map(str::to_owned);
-    for [what, relay, pipe, ratio, target, met] in std::iter::once(head).chain(rows.iter().map(Row::cells)) {
-        let _ = writeln!(text, "{what:<58} {relay:>9} {pipe:>9} {ratio:>7} {target:>9}  {met}");
+    for [what, relay, pipe, ratio, target, met] in
+        std::iter::once(head).chain(rows.iter().map(Row::cells))
+    {
+        let _ = writeln!(
+            text,
+            "{what:<58} {relay:>9} {pipe:>9} {ratio:>7} {target:>9}  {met}"
+        );
     }
     text
 }

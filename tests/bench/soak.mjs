@@ -17,7 +17,8 @@ const { openTabs } = await import('../harness/chain.mjs');
 const { startSite } = await import('../harness/site.mjs');
 const { chromium: playwright } = await import('playwright-core');
 
-const option = (name, otherwise) => Number(process.argv[process.argv.indexOf(name) + 1]) || otherwise;
+const option = (name, otherwise) =>
+  Number(process.argv[process.argv.indexOf(name) + 1]) || otherwise;
 const SECONDS = option('--seconds', 60);
 const TABS = option('--tabs', 200);
 const CLIENTS = option('--clients', 10);
@@ -50,7 +51,10 @@ function firstPixel(png) {
 
 /** What a tab is asked; each gives what came and what should have come. `tab.clicks` is what its button says. */
 const ACTIONS = {
-  evaluate: async ({ page, n, round }) => [await page.evaluate((value) => `${document.title} ${value}`, round), `Tab ${n} ${round}`],
+  evaluate: async ({ page, n, round }) => [
+    await page.evaluate((value) => `${document.title} ${value}`, round),
+    `Tab ${n} ${round}`,
+  ],
   click: async (tab) => {
     tab.clicks += 1;
     await tab.page.click('button');
@@ -65,7 +69,10 @@ const ACTIONS = {
     const response = await tab.page.goto(`${tab.url}&round=${tab.round}`);
     return [`${response?.status()} ${await tab.page.title()}`, `200 Tab ${tab.n}`];
   },
-  screenshot: async ({ page, n }) => [firstPixel(await page.screenshot({ clip: { x: 0, y: 0, width: 4, height: 4 } })).join(), colourOf(n).join()],
+  screenshot: async ({ page, n }) => [
+    firstPixel(await page.screenshot({ clip: { x: 0, y: 0, width: 4, height: 4 } })).join(),
+    colourOf(n).join(),
+  ],
   newCDPSession: async ({ page, n }) => {
     const session = await page.context().newCDPSession(page);
     const { result } = await session.send('Runtime.evaluate', { expression: 'document.title' });
@@ -132,52 +139,94 @@ async function work(context, numbers, url, seed, end) {
     return { page: found, n, url: url(n), clicks: 0, round: 0 };
   });
   const names = Object.keys(ACTIONS);
-  await Promise.all(Array.from({ length: AT_ONCE }, async (_, part) => {
-    const own = tabs.filter((_tab, index) => index % AT_ONCE === part);
-    while (performance.now() < end) {
-      const tab = own[random(own.length)];
-      tab.round += 1;
-      await act(tab, names[random(names.length)]);
-    }
-  }));
+  await Promise.all(
+    Array.from({ length: AT_ONCE }, async (_, part) => {
+      const own = tabs.filter((_tab, index) => index % AT_ONCE === part);
+      while (performance.now() < end) {
+        const tab = own[random(own.length)];
+        tab.round += 1;
+        await act(tab, names[random(names.length)]);
+      }
+    }),
+  );
 }
 
 /** A figure of the relay's process in megabytes: `VmRSS` now, `VmHWM` at its highest. */
-const memory = (pid, figure) => Number(new RegExp(`${figure}:\\s+(\\d+)`).exec(readFileSync(`/proc/${pid}/status`, 'utf8'))[1]) / 1024;
+const memory = (pid, figure) =>
+  Number(new RegExp(`${figure}:\\s+(\\d+)`).exec(readFileSync(`/proc/${pid}/status`, 'utf8'))[1]) /
+  1024;
 
 const site = await startSite({ '/page': page, '/favicon.ico': '' });
 const url = (n) => site.url(`/page?n=${n}`);
 const chain = await startChain({ args: ['--client-mode', 'multi-client'] });
 try {
   const { pid } = chain.relay.child;
-  await openTabs(chain, Array.from({ length: TABS }, (_, n) => url(n)));
-  const browsers = await Promise.all(Array.from({ length: CLIENTS }, () => playwright.connectOverCDP(chain.cdpUrl, { timeout: 120_000 })));
+  await openTabs(
+    chain,
+    Array.from({ length: TABS }, (_, n) => url(n)),
+  );
+  const browsers = await Promise.all(
+    Array.from({ length: CLIENTS }, () =>
+      playwright.connectOverCDP(chain.cdpUrl, { timeout: 120_000 }),
+    ),
+  );
   const connected = memory(pid, 'VmRSS');
   const started = performance.now();
   const end = started + SECONDS * 1_000;
-  const numbersOf = (client) => Array.from({ length: TABS_OF_A_CLIENT }, (_, index) => client * TABS_OF_A_CLIENT + index);
-  await Promise.all(browsers.map((browser, client) => work(browser.contexts()[0], numbersOf(client), url, client + 1, end)));
+  const numbersOf = (client) =>
+    Array.from({ length: TABS_OF_A_CLIENT }, (_, index) => client * TABS_OF_A_CLIENT + index);
+  await Promise.all(
+    browsers.map((browser, client) =>
+      work(browser.contexts()[0], numbersOf(client), url, client + 1, end),
+    ),
+  );
   const seconds = (performance.now() - started) / 1_000;
   const atTheEnd = memory(pid, 'VmRSS');
   await Promise.all(browsers.map((browser) => browser.close()));
   await until('all clients have left', async () => (await chain.relay.status()).clients === 0);
-  const megabytes = { connected, atTheEnd, highest: memory(pid, 'VmHWM'), afterTheClients: memory(pid, 'VmRSS') };
+  const megabytes = {
+    connected,
+    atTheEnd,
+    highest: memory(pid, 'VmHWM'),
+    afterTheClients: memory(pid, 'VmRSS'),
+  };
   const operations = Object.values(report.done).reduce((sum, { count }) => sum + count, 0);
-  const summary = { seconds, operations, perSecond: operations / seconds, ...report, megabytes, memoryMet: megabytes.highest <= TARGET_MB };
+  const summary = {
+    seconds,
+    operations,
+    perSecond: operations / seconds,
+    ...report,
+    megabytes,
+    memoryMet: megabytes.highest <= TARGET_MB,
+  };
   if (process.argv.includes('--json')) {
     console.log(JSON.stringify(summary, null, 2));
   } else {
-    console.log(`${TABS} tabs, ${CLIENTS} clients, ${seconds.toFixed(0)} s: ${operations} operations, ${summary.perSecond.toFixed(0)} a second`);
+    console.log(
+      `${TABS} tabs, ${CLIENTS} clients, ${seconds.toFixed(0)} s: ${operations} operations, ${summary.perSecond.toFixed(0)} a second`,
+    );
     for (const [name, { count, ms, longest }] of Object.entries(report.done)) {
-      console.log(`  ${name.padEnd(14)}${String(count).padStart(7)}   mean ${(ms / count).toFixed(0).padStart(5)} ms   longest ${longest.toFixed(0).padStart(6)} ms`);
+      console.log(
+        `  ${name.padEnd(14)}${String(count).padStart(7)}   mean ${(ms / count).toFixed(0).padStart(5)} ms   longest ${longest.toFixed(0).padStart(6)} ms`,
+      );
     }
     for (const kind of ['wrong', 'failed', 'lost', 'stray']) {
-      console.log(`${kind}: ${report[kind].length}${report[kind].slice(0, 10).map((line) => `\n  ${line}`).join('')}`);
+      console.log(
+        `${kind}: ${report[kind].length}${report[kind]
+          .slice(0, 10)
+          .map((line) => `\n  ${line}`)
+          .join('')}`,
+      );
     }
     const figures = Object.entries(megabytes).map(([name, value]) => `${name} ${value.toFixed(1)}`);
-    console.log(`relay, MB: ${figures.join(', ')}; target <= ${TARGET_MB}: ${summary.memoryMet ? 'met' : 'MISSED'}`);
+    console.log(
+      `relay, MB: ${figures.join(', ')}; target <= ${TARGET_MB}: ${summary.memoryMet ? 'met' : 'MISSED'}`,
+    );
   }
-  process.exitCode = report.wrong.length + report.failed.length + report.lost.length + report.stray.length > 0 ? 1 : 0;
+  process.exitCode =
+    report.wrong.length + report.failed.length + report.lost.length + report.stray.length > 0
+      ? 1
+      : 0;
 } finally {
   await chain.stop();
   site.stop();

@@ -12,7 +12,8 @@ import { endProcess, startRelay, until } from '../harness/processes.mjs';
 const shared = useChain({
   pages: {
     '/': '<title>Home</title><h1>Hello</h1><iframe srcdoc="<p>inner</p>"></iframe>',
-    '/top': '<title>Top</title><script>document.write(`<iframe src="http://localhost:${location.port}/inner"></iframe>`)</script>',
+    '/top':
+      '<title>Top</title><script>document.write(`<iframe src="http://localhost:${location.port}/inner"></iframe>`)</script>',
     '/inner': '<title>Inner</title><p>inner</p>',
   },
 });
@@ -34,7 +35,10 @@ test('Playwright connects to the http address with the token in the query, or in
 
 test('without the token nobody gets in', async () => {
   await assert.rejects(playwright.connectOverCDP(http()), /401/);
-  await assert.rejects(playwright.connectOverCDP(`ws://127.0.0.1:${shared.chain.relay.port}/cdp`), /401/);
+  await assert.rejects(
+    playwright.connectOverCDP(`ws://127.0.0.1:${shared.chain.relay.port}/cdp`),
+    /401/,
+  );
 });
 
 test('a second client is told that the slot is taken', () =>
@@ -45,7 +49,10 @@ test('a second client is told that the slot is taken', () =>
   }));
 
 test('Puppeteer connects, makes a page and uses it', async () => {
-  const browser = await puppeteer.connect({ browserWSEndpoint: shared.chain.cdpUrl, defaultViewport: null });
+  const browser = await puppeteer.connect({
+    browserWSEndpoint: shared.chain.cdpUrl,
+    defaultViewport: null,
+  });
   try {
     assert.ok((await browser.pages()).length > 0);
     const page = await browser.newPage();
@@ -63,12 +70,21 @@ test('a service worker that ends takes no session with it', () =>
   shared.withPlaywright(async ({ context }) => {
     const page = await context.newPage();
     await page.goto(shared.site.url('/'));
-    const session = await fetch(`http://127.0.0.1:${new URL(shared.chain.chromium.ownUrl).port}/json/list`);
+    const session = await fetch(
+      `http://127.0.0.1:${new URL(shared.chain.chromium.ownUrl).port}/json/list`,
+    );
     const worker = (await session.json()).find((target) => target.type === 'service_worker');
     await endServiceWorker(worker.webSocketDebuggerUrl);
-    await until('the extension is gone', async () => !(await shared.chain.relay.status()).extension);
+    await until(
+      'the extension is gone',
+      async () => !(await shared.chain.relay.status()).extension,
+    );
     await assert.rejects(page.evaluate(() => 1));
-    await until('the extension is back', async () => (await shared.chain.relay.status()).extension, 45_000);
+    await until(
+      'the extension is back',
+      async () => (await shared.chain.relay.status()).extension,
+      45_000,
+    );
     assert.equal(await page.evaluate(() => document.title), 'Home');
     assert.equal(await page.frameLocator('iframe').locator('p').textContent(), 'inner');
   }));
@@ -121,7 +137,10 @@ test('when the browser goes, a client is told at once', async () => {
   const browser = await playwright.connectOverCDP(shared.chain.cdpUrl);
   const page = await browser.contexts()[0].newPage();
   await endProcess(shared.chain.chromium.child);
-  await until('the relay knows', async () => (await shared.chain.relay.status()).extension === false);
+  await until(
+    'the relay knows',
+    async () => (await shared.chain.relay.status()).extension === false,
+  );
   await assert.rejects(page.goto(shared.site.url('/')), /extension is not there/);
   await browser.close();
 });

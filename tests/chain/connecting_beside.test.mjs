@@ -14,24 +14,33 @@ import { rendererOf, skip, whileStopped } from '../harness/renderers.mjs';
 const shared = useChain({
   args: ['--client-mode', 'multi-client'],
   pages: {
-    '/held': '<title>held</title><button onclick="document.title = \'clicked\'">go</button><iframe src="/inner"></iframe>',
+    '/held':
+      '<title>held</title><button onclick="document.title = \'clicked\'">go</button><iframe src="/inner"></iframe>',
     '/inner': '<title>inner</title><p>inside</p>',
     '/other': '<title>other</title>',
     '/outer': (request, response) => {
-      response.setHeader('content-type', 'text/html').end(`<title>outer</title>${frameOfTheOtherSite(request, '/inner')}`);
+      response
+        .setHeader('content-type', 'text/html')
+        .end(`<title>outer</title>${frameOfTheOtherSite(request, '/inner')}`);
     },
     '/threefold': (request, response) => {
-      response.setHeader('content-type', 'text/html').end(`<title>threefold</title>${frameOfTheOtherSite(request, '/around')}`);
+      response
+        .setHeader('content-type', 'text/html')
+        .end(`<title>threefold</title>${frameOfTheOtherSite(request, '/around')}`);
     },
     '/around': (request, response) => {
-      response.setHeader('content-type', 'text/html').end(`<title>around</title>${frameOfTheOtherSite(request, '/inner')}`);
+      response
+        .setHeader('content-type', 'text/html')
+        .end(`<title>around</title>${frameOfTheOtherSite(request, '/inner')}`);
     },
   },
 });
 
 /** A frame that has a process and a target of its own. */
 function frameOfTheOtherSite({ headers: { host } }, path) {
-  const other = host.includes('localhost') ? host.replace('localhost', '127.0.0.1') : host.replace('127.0.0.1', 'localhost');
+  const other = host.includes('localhost')
+    ? host.replace('localhost', '127.0.0.1')
+    : host.replace('127.0.0.1', 'localhost');
   return `<iframe src="http://${other}${path}"></iframe>`;
 }
 
@@ -59,7 +68,13 @@ async function connectBeside(connect, isHeld, goOn) {
   await goOn();
   assert.deepEqual(await Promise.all([first, second]), ['held', 'held']);
   assert.equal(await held.frameLocator('iframe').locator('p').innerText(), 'inside');
-  assert.equal(await puppetHeld.frames().at(1).$eval('p', (p) => p.textContent), 'inside');
+  assert.equal(
+    await puppetHeld
+      .frames()
+      .at(1)
+      .$eval('p', (p) => p.textContent),
+    'inside',
+  );
   await held.getByRole('button').click();
   assert.equal(await puppetHeld.title(), 'clicked');
   await held.reload();
@@ -84,7 +99,8 @@ test('beside a page in use that is stopped', { skip }, () =>
     const page = pageOf(context.pages(), 'held');
     assert.equal(await page.frameLocator('iframe').locator('p').innerText(), 'inside');
     await connectWhileStopped(connect, pid, page);
-  }));
+  }),
+);
 
 test('beside a page that is stopped while the debugger is being attached to it', { skip }, () =>
   shared.withClients(async (connect) => {
@@ -92,7 +108,8 @@ test('beside a page that is stopped while the debugger is being attached to it',
     const pid = await rendererOf(shared.chain, '/held');
     const { context } = await connect.playwright();
     await connectWhileStopped(connect, pid, pageOf(context.pages(), 'held'));
-  }));
+  }),
+);
 
 test('beside a page that shows a dialog', () =>
   shared.withClients(async (connect) => {
@@ -125,31 +142,51 @@ test('beside a frame of another process that is stopped', { skip }, () =>
       const puppets = await (await connect.puppeteer()).pages();
       for (const pages of [context.pages(), puppets]) {
         assert.equal(await pageOf(pages, 'other').title(), 'other');
-        assert.equal(await pageOf(pages, 'outer').evaluate(() => document.title), 'outer', 'also the page around it answers');
+        assert.equal(
+          await pageOf(pages, 'outer').evaluate(() => document.title),
+          'outer',
+          'also the page around it answers',
+        );
       }
       assert.ok(isHeld);
       goOn();
       assert.equal(await waiting, 'inside');
-      assert.equal(await pageOf(context.pages(), 'outer').frameLocator('iframe').locator('p').innerText(), 'inside');
+      assert.equal(
+        await pageOf(context.pages(), 'outer').frameLocator('iframe').locator('p').innerText(),
+        'inside',
+      );
     });
-  }));
+  }),
+);
 
-test('a frame in a frame is there for Puppeteer though its own process answers before that of the one around it', { skip }, () =>
-  shared.withClients(async (connect) => {
-    await openTabs(shared.chain, [shared.site.url('/threefold')]);
-    const user = await connect.playwright();
-    const page = pageOf(user.context.pages(), 'threefold');
-    const inside = page.frameLocator('iframe').frameLocator('iframe').locator('p');
-    assert.equal(await inside.innerText(), 'inside');
-    const pid = await rendererOf(shared.chain, '/around');
-    await whileStopped(pid, async (goOn) => {
-      const puppet = pageOf(await (await connect.puppeteer()).pages(), 'threefold');
-      assert.equal(await puppet.evaluate(() => document.title), 'threefold');
-      // What it has been asked before has been answered by then.
-      assert.equal(await page.frames().find((frame) => frame.url().endsWith('/inner')).evaluate(() => document.title), 'inner');
-      goOn();
-      const inner = await until('the inner frame', () => puppet.frames().find((frame) => frame.url().endsWith('/inner')));
-      assert.equal(await inner.$eval('p', (p) => p.textContent), 'inside');
-      assert.equal(await inner.parentFrame().evaluate(() => document.title), 'around');
-    });
-  }));
+test(
+  'a frame in a frame is there for Puppeteer though its own process answers before that of the one around it',
+  { skip },
+  () =>
+    shared.withClients(async (connect) => {
+      await openTabs(shared.chain, [shared.site.url('/threefold')]);
+      const user = await connect.playwright();
+      const page = pageOf(user.context.pages(), 'threefold');
+      const inside = page.frameLocator('iframe').frameLocator('iframe').locator('p');
+      assert.equal(await inside.innerText(), 'inside');
+      const pid = await rendererOf(shared.chain, '/around');
+      await whileStopped(pid, async (goOn) => {
+        const puppet = pageOf(await (await connect.puppeteer()).pages(), 'threefold');
+        assert.equal(await puppet.evaluate(() => document.title), 'threefold');
+        // What it has been asked before has been answered by then.
+        assert.equal(
+          await page
+            .frames()
+            .find((frame) => frame.url().endsWith('/inner'))
+            .evaluate(() => document.title),
+          'inner',
+        );
+        goOn();
+        const inner = await until('the inner frame', () =>
+          puppet.frames().find((frame) => frame.url().endsWith('/inner')),
+        );
+        assert.equal(await inner.$eval('p', (p) => p.textContent), 'inside');
+        assert.equal(await inner.parentFrame().evaluate(() => document.title), 'around');
+      });
+    }),
+);

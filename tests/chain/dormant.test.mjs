@@ -22,9 +22,15 @@ const PRERENDERS = `<title>First</title><script>
 </script>`;
 const shared = useChain({
   pages: {
-    ...Object.fromEntries(NAMES.map((name) => [`/${name}`, `<title>${name}</title><button onclick="this.textContent = 'clicked'">press</button>`])),
+    ...Object.fromEntries(
+      NAMES.map((name) => [
+        `/${name}`,
+        `<title>${name}</title><button onclick="this.textContent = 'clicked'">press</button>`,
+      ]),
+    ),
     '/first': PRERENDERS,
-    '/second': '<title>Second</title><script>const prerendered = document.prerendering</script><a href="/one">on</a>',
+    '/second':
+      '<title>Second</title><script>const prerendered = document.prerendering</script><a href="/one">on</a>',
   },
 });
 
@@ -35,7 +41,9 @@ test('using some of the tabs attaches exactly those', async () => {
   await openTabs(shared.chain, NAMES.map(urlOf));
   await shared.withPlaywright(async ({ context }) => {
     const used = ['two', 'four', 'five'];
-    await Promise.all(used.map(async (name) => assert.equal(await pageOf(context, name).title(), name)));
+    await Promise.all(
+      used.map(async (name) => assert.equal(await pageOf(context, name).title(), name)),
+    );
     assert.deepEqual((await attachedUrls(shared.chain)).sort(), used.map(urlOf).sort());
   });
 });
@@ -51,7 +59,10 @@ test('a function exposed in one page attaches that one, and others can have thei
     assert.equal(await two.evaluate(() => typeof window.double), 'undefined');
     await two.reload();
     assert.equal(await two.evaluate(() => window.triple(4)), 12);
-    assert.deepEqual((await attachedUrls(shared.chain)).sort(), [urlOf('one'), urlOf('two')].sort());
+    assert.deepEqual(
+      (await attachedUrls(shared.chain)).sort(),
+      [urlOf('one'), urlOf('two')].sort(),
+    );
   }));
 
 test('a function exposed in all pages is there in all of them', () =>
@@ -77,17 +88,30 @@ test('a prerendered page that takes the place of a dormant one can be used like 
 
 test('a frozen page stays so when a client connects, and thaws when it is used', async () => {
   // Playwright would thaw it by merely connecting to Chromium's own port.
-  const person = await puppeteer.connect({ browserWSEndpoint: shared.chain.chromium.ownUrl, defaultViewport: null });
+  const person = await puppeteer.connect({
+    browserWSEndpoint: shared.chain.chromium.ownUrl,
+    defaultViewport: null,
+  });
   try {
-    const worker = await (await person.waitForTarget((target) => target.type() === 'service_worker')).worker();
-    const isFrozen = () => worker.evaluate(async (url) => (await chrome.tabs.query({ url }))[0].frozen, urlOf('six'));
-    const session = await (await person.pages()).find((page) => page.url() === urlOf('six')).createCDPSession();
+    const worker = await (
+      await person.waitForTarget((target) => target.type() === 'service_worker')
+    ).worker();
+    const isFrozen = () =>
+      worker.evaluate(async (url) => (await chrome.tabs.query({ url }))[0].frozen, urlOf('six'));
+    const session = await (
+      await person.pages()
+    )
+      .find((page) => page.url() === urlOf('six'))
+      .createCDPSession();
     await session.send('Page.setWebLifecycleState', { state: 'frozen' });
     await until('it is frozen', isFrozen);
     await shared.withPlaywright(async ({ context }) => {
       assert.equal(await isFrozen(), true);
       const page = pageOf(context, 'six');
-      assert.equal(await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 10, 'a timer ran'))), 'a timer ran');
+      assert.equal(
+        await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 10, 'a timer ran'))),
+        'a timer ran',
+      );
       assert.equal(await isFrozen(), false);
     });
   } finally {
@@ -125,7 +149,10 @@ test('Playwright of last year uses dormant tabs', async () => {
 });
 
 test('Puppeteer uses dormant tabs', async () => {
-  const browser = await puppeteer.connect({ browserWSEndpoint: shared.chain.cdpUrl, defaultViewport: null });
+  const browser = await puppeteer.connect({
+    browserWSEndpoint: shared.chain.cdpUrl,
+    defaultViewport: null,
+  });
   try {
     const pages = await browser.pages();
     const named = (name) => pages.find((page) => page.url() === urlOf(name));

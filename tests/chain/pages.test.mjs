@@ -19,11 +19,18 @@ const shared = useChain({
 });
 
 /** A test on a new page of a client of its own. */
-const pageTest = (name, run) => test(name, () => shared.withPlaywright(async ({ context, browser }) => run({ page: await context.newPage(), context, browser })));
+const pageTest = (name, run) =>
+  test(name, () =>
+    shared.withPlaywright(async ({ context, browser }) =>
+      run({ page: await context.newPage(), context, browser }),
+    ),
+  );
 
 test('the browser tells its real version and user agent', () =>
   shared.withPlaywright(async ({ browser, context }) => {
-    const { version } = await fetch(`http://127.0.0.1:${new URL(shared.chain.chromium.ownUrl).port}/json/version`).then(async (own) => {
+    const { version } = await fetch(
+      `http://127.0.0.1:${new URL(shared.chain.chromium.ownUrl).port}/json/version`,
+    ).then(async (own) => {
       const { Browser: product } = await own.json();
       return { version: product.split('/')[1] };
     });
@@ -53,13 +60,24 @@ pageTest('clicking a link navigates, back goes back, reload reloads', async ({ p
   assert.equal(await page.textContent('h1'), 'Hello');
 });
 
-pageTest('evaluate takes arguments, returns values and throws what the page throws', async ({ page }) => {
-  assert.equal(await page.evaluate(([a, b]) => a * b, [6, 7]), 42);
-  assert.deepEqual(await page.evaluate(() => ({ list: [1, null, 'ü'], nested: { deep: true } })), { list: [1, null, 'ü'], nested: { deep: true } });
-  await assert.rejects(page.evaluate(() => { throw new Error('from the page'); }), /from the page/);
-  const handle = await page.evaluateHandle(() => document.body);
-  assert.equal(await handle.evaluate((body) => body.tagName), 'BODY');
-});
+pageTest(
+  'evaluate takes arguments, returns values and throws what the page throws',
+  async ({ page }) => {
+    assert.equal(await page.evaluate(([a, b]) => a * b, [6, 7]), 42);
+    assert.deepEqual(
+      await page.evaluate(() => ({ list: [1, null, 'ü'], nested: { deep: true } })),
+      { list: [1, null, 'ü'], nested: { deep: true } },
+    );
+    await assert.rejects(
+      page.evaluate(() => {
+        throw new Error('from the page');
+      }),
+      /from the page/,
+    );
+    const handle = await page.evaluateHandle(() => document.body);
+    assert.equal(await handle.evaluate((body) => body.tagName), 'BODY');
+  },
+);
 
 pageTest('typing and clicking reach the page', async ({ page }) => {
   await page.goto(shared.site.url('/form'));
@@ -73,24 +91,31 @@ pageTest('typing and clicking reach the page', async ({ page }) => {
   await page.waitForFunction(() => document.title === 'typed');
 });
 
-pageTest('a screenshot is a picture of the page, though its tab is in the background', async ({ page }) => {
-  await page.goto(shared.site.url('/'));
-  const viewport = await page.screenshot();
-  assert.equal(viewport.subarray(1, 4).toString(), 'PNG');
-  await page.evaluate(() => (document.body.style.background = 'rgb(255, 0, 0)'));
-  const element = await page.locator('h1').screenshot();
-  assert.notEqual(element.length, viewport.length);
-  for (let round = 0; round < 5; round += 1) {
-    await page.screenshot({ timeout: 5_000 });
-  }
-});
+pageTest(
+  'a screenshot is a picture of the page, though its tab is in the background',
+  async ({ page }) => {
+    await page.goto(shared.site.url('/'));
+    const viewport = await page.screenshot();
+    assert.equal(viewport.subarray(1, 4).toString(), 'PNG');
+    await page.evaluate(() => (document.body.style.background = 'rgb(255, 0, 0)'));
+    const element = await page.locator('h1').screenshot();
+    assert.notEqual(element.length, viewport.length);
+    for (let round = 0; round < 5; round += 1) {
+      await page.screenshot({ timeout: 5_000 });
+    }
+  },
+);
 
 pageTest('console messages and errors of the page arrive', async ({ page }) => {
   const message = page.waitForEvent('console');
   await page.evaluate(() => console.log('hello', 42, { a: 1 }));
   assert.equal((await message).text(), 'hello 42 {a: 1}');
   const error = page.waitForEvent('pageerror');
-  await page.evaluate(() => { setTimeout(() => { throw new Error('late'); }); });
+  await page.evaluate(() => {
+    setTimeout(() => {
+      throw new Error('late');
+    });
+  });
   assert.equal((await error).message, 'late');
 });
 
@@ -106,7 +131,9 @@ pageTest('requests and responses are seen, with their bodies', async ({ page }) 
 pageTest('requests can be answered by the client', async ({ page }) => {
   await page.route('**/data', (route) => route.fulfill({ json: { answer: 'routed' } }));
   await page.goto(shared.site.url('/'));
-  assert.deepEqual(await page.evaluate(() => fetch('/data').then((answer) => answer.json())), { answer: 'routed' });
+  assert.deepEqual(await page.evaluate(() => fetch('/data').then((answer) => answer.json())), {
+    answer: 'routed',
+  });
 });
 
 pageTest('dialogs are answered', async ({ page }) => {
@@ -136,7 +163,10 @@ pageTest('what is added before a page loads runs in it', async ({ page }) => {
 pageTest('cookies of the profile can be read and set', async ({ context }) => {
   await context.addCookies([{ name: 'flavour', value: 'oat', url: shared.site.url('/') }]);
   const cookies = await context.cookies(shared.site.url('/'));
-  assert.deepEqual(cookies.map(({ name, value }) => [name, value]), [['flavour', 'oat']]);
+  assert.deepEqual(
+    cookies.map(({ name, value }) => [name, value]),
+    [['flavour', 'oat']],
+  );
 });
 
 test('a closed page is gone from the context and from the browser', () =>
@@ -157,7 +187,13 @@ pageTest('a second CDP session works beside the page', async ({ page, context })
   assert.equal(result.value, 42);
   await session.detach();
   assert.equal(await page.evaluate(() => 1), 1);
-  await assert.rejects(context.browser().newBrowserCDPSession().then((root) => root.send('Browser.grantPermissions', { permissions: [] })), /Browser\.grantPermissions/);
+  await assert.rejects(
+    context
+      .browser()
+      .newBrowserCDPSession()
+      .then((root) => root.send('Browser.grantPermissions', { permissions: [] })),
+    /Browser\.grantPermissions/,
+  );
 });
 
 test('a page of its own window of contexts is refused with advice', () =>

@@ -33,7 +33,9 @@ const shared = useChain({
 
 const saidNext = async (word) => {
   const from = words.length;
-  await until(`the page says ${word}`, () => words.slice(from).some((said) => said === word || said.startsWith(`${word} `)));
+  await until(`the page says ${word}`, () =>
+    words.slice(from).some((said) => said === word || said.startsWith(`${word} `)),
+  );
 };
 
 /** A client in a process of its own, so that it can be killed. It prints `ready` when `work` is done, and then stays. */
@@ -67,7 +69,8 @@ async function connected() {
   return { browser, context: browser.contexts()[0] };
 }
 
-const isGivenBack = () => until('the debugger is off', async () => (await attachedUrls(shared.chain)).length === 0, 2_000);
+const isGivenBack = () =>
+  until('the debugger is off', async () => (await attachedUrls(shared.chain)).length === 0, 2_000);
 
 test('a client that is killed leaves a page as it was, and its debugger is off', async () => {
   await openTabs(shared.chain, [shared.site.url('/page')]);
@@ -174,7 +177,9 @@ test('with --on-disconnect close-created they are closed, and those of the perso
     assert.equal(await tabCount(chain), before + 1);
     await browser.close();
     await until('the created tab is closed', async () => (await tabCount(chain)) === before);
-    const left = await inExtension(chain, async () => (await chrome.tabs.query({})).map((tab) => tab.url));
+    const left = await inExtension(chain, async () =>
+      (await chrome.tabs.query({})).map((tab) => tab.url),
+    );
     assert.ok(left.includes(shared.site.url('/page?persons')));
   } finally {
     await chain.stop();

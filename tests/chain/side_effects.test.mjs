@@ -31,7 +31,9 @@ const shared = useChain({
     '/framing': (request, response) => {
       const { port } = new URL(`http://${request.headers.host}`);
       response.setHeader('content-type', 'text/html');
-      response.end(`<title>Framing</title><iframe src="http://localhost:${port}/watched?framed"></iframe>`);
+      response.end(
+        `<title>Framing</title><iframe src="http://localhost:${port}/watched?framed"></iframe>`,
+      );
     },
     '/said': (request, response) => {
       let body = '';
@@ -56,19 +58,37 @@ async function freshWord(name) {
 
 /** A page in the background takes a moment to learn that it is as it was. */
 async function saysAgain(name, expected) {
-  await until(`${name} is as it was`, async () => isDeepStrictEqual(await freshWord(name), expected)).catch(() => {});
+  await until(`${name} is as it was`, async () =>
+    isDeepStrictEqual(await freshWord(name), expected),
+  ).catch(() => {});
   assert.deepEqual(await freshWord(name), expected);
 }
 
 const windows = () =>
   inExtension(shared.chain, async () => {
     const all = await chrome.windows.getAll({ populate: true });
-    return all.map(({ id, focused, tabs }) => ({ id, focused, tabs: tabs.map(({ id: tabId, active, highlighted, index }) => ({ tabId, active, highlighted, index })) }));
+    return all.map(({ id, focused, tabs }) => ({
+      id,
+      focused,
+      tabs: tabs.map(({ id: tabId, active, highlighted, index }) => ({
+        tabId,
+        active,
+        highlighted,
+        index,
+      })),
+    }));
   });
 
 test('the person sees no difference before, while and after a client uses a tab', async () => {
-  await openTabs(shared.chain, ['?used', '?other'].map((name) => shared.site.url(`/watched${name}`)));
-  const before = { used: await freshWord('?used'), other: await freshWord('?other'), windows: await windows() };
+  await openTabs(
+    shared.chain,
+    ['?used', '?other'].map((name) => shared.site.url(`/watched${name}`)),
+  );
+  const before = {
+    used: await freshWord('?used'),
+    other: await freshWord('?other'),
+    windows: await windows(),
+  };
   assert.equal(before.used.dark, true, 'the browser prefers dark');
   await shared.withPlaywright(async ({ context }) => {
     const page = context.pages().find((known) => known.url().endsWith('?used'));
@@ -79,7 +99,10 @@ test('the person sees no difference before, while and after a client uses a tab'
     const { visibility: visibleBefore, focus: focusBefore, ...looksBefore } = before.used;
     assert.deepEqual(looks, looksBefore);
     // A page in use is told that it is in front: without that a click in a background tab would wait for ever.
-    assert.deepEqual([visibleBefore, focusBefore, visibility, focus], ['hidden', false, 'visible', true]);
+    assert.deepEqual(
+      [visibleBefore, focusBefore, visibility, focus],
+      ['hidden', false, 'visible', true],
+    );
     assert.deepEqual(await freshWord('?other'), before.other);
     assert.deepEqual(await windows(), before.windows);
   });
@@ -125,7 +148,11 @@ test('what the client really asks for works, and is undone when it leaves', asyn
       await page.emulateMedia({ colorScheme: 'light', media: 'print', reducedMotion: 'reduce' });
       await page.setViewportSize({ width: 400, height: 300 });
       const word = await freshWord('?asked');
-      assert.deepEqual([word.dark, word.print, word.motion, word.width, word.height], [false, true, true, 400, 300], round);
+      assert.deepEqual(
+        [word.dark, word.print, word.motion, word.width, word.height],
+        [false, true, true, 400, 300],
+        round,
+      );
     });
     await saysAgain('?asked', before);
   }

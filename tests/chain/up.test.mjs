@@ -38,7 +38,11 @@ const exists = (pid) => {
 test('the three lines that `up` prints work as printed, and Ctrl-C ends relay and browser', async () => {
   const up = await startUp({ args: ['--browser', CHROMIUM] });
   try {
-    await until(`it is ready: ${up.printed()}`, () => up.printed().includes('Ctrl-C stops both'), 30_000);
+    await until(
+      `it is ready: ${up.printed()}`,
+      () => up.printed().includes('Ctrl-C stops both'),
+      30_000,
+    );
     const lines = up.printed().split('\n');
     const first = lines.findIndex((line) => line.startsWith('import '));
     // Beside the tests' packages, where a user would have run npm install.
@@ -73,7 +77,11 @@ async function childOf(pid) {
 test('the extension gets into the browser over its debugging pipe too, as branded Chrome wants it', async () => {
   const up = await startUp({ args: ['--browser', CHROMIUM, '--load-by', 'pipe'] });
   try {
-    await until(`it is ready: ${up.printed()}`, () => up.printed().includes('Ready: relay'), 30_000);
+    await until(
+      `it is ready: ${up.printed()}`,
+      () => up.printed().includes('Ready: relay'),
+      30_000,
+    );
   } finally {
     await endProcess(up.child);
     await up.home.remove();

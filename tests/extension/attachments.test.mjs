@@ -9,7 +9,9 @@ const CHILD = '0F1E2D3C4B5A69788796A5B4C3D2E1F0';
 
 /** A browser with tabs 1, 2, 3 and 11, and a worker that has just started in it. */
 async function start() {
-  const browser = new FakeBrowser(...[1, 2, 3, 11].map((id) => ({ id, url: `https://example.org/${id}` })));
+  const browser = new FakeBrowser(
+    ...[1, 2, 3, 11].map((id) => ({ id, url: `https://example.org/${id}` })),
+  );
   return { browser, attachments: await startLife(browser)('attachments.js') };
 }
 
@@ -40,7 +42,10 @@ test('an attach that fails tells everyone who waited, and the next one tries aga
     throw new Error('Another debugger is already attached to the tab with id: 1.');
   });
   const outcomes = await Promise.allSettled([attachments.attach(1), attachments.attach(1)]);
-  assert.deepEqual(outcomes.map(({ reason }) => reason?.message), Array(2).fill('Another debugger is already attached to the tab with id: 1.'));
+  assert.deepEqual(
+    outcomes.map(({ reason }) => reason?.message),
+    Array(2).fill('Another debugger is already attached to the tab with id: 1.'),
+  );
   assert.equal(attachments.isAttached(1), false);
   browser.answer('debugger.attach', () => {});
   await attachments.attach(1);
@@ -99,7 +104,10 @@ test('a command goes to its tab or to the child it names, and its result comes b
   const { browser, attachments } = await start();
   await attachments.attach(1);
   browser.answer('debugger.sendCommand', (target, method) => ({ target, method }));
-  assert.deepEqual(await attachments.sendCommand(1, 'DOM.enable', { a: 1 }), { target: { tabId: 1 }, method: 'DOM.enable' });
+  assert.deepEqual(await attachments.sendCommand(1, 'DOM.enable', { a: 1 }), {
+    target: { tabId: 1 },
+    method: 'DOM.enable',
+  });
   await attachments.sendCommand(1, 'DOM.enable', {}, CHILD);
   assert.deepEqual(browser.callsOf('debugger.sendCommand'), [
     [{ tabId: 1 }, 'DOM.enable', { a: 1 }],
@@ -134,7 +142,11 @@ test('Runtime of a tab, of its child and of another tab are three things', async
   await attachments.sendCommand(11, 'Runtime.enable', {});
   await attachments.sendCommand(1, 'Runtime.enable', {}, CHILD);
   assert.deepEqual(sent(browser, 1), ['Runtime.enable']);
-  assert.deepEqual(sent(browser, 1, CHILD), ['Runtime.enable', 'Runtime.disable', 'Runtime.enable']);
+  assert.deepEqual(sent(browser, 1, CHILD), [
+    'Runtime.enable',
+    'Runtime.disable',
+    'Runtime.enable',
+  ]);
   assert.deepEqual(sent(browser, 11), ['Runtime.enable']);
 });
 
@@ -176,7 +188,10 @@ test('a tab that is forgotten takes its children along, and no other tab', async
     await attachments.sendCommand(tabId, 'Runtime.enable', {});
     await attachments.sendCommand(tabId, 'Runtime.enable', {}, CHILD);
   }
-  assert.deepEqual([sent(browser, 1), sent(browser, 1, CHILD)], [['Runtime.enable'], ['Runtime.enable']]);
+  assert.deepEqual(
+    [sent(browser, 1), sent(browser, 1, CHILD)],
+    [['Runtime.enable'], ['Runtime.enable']],
+  );
   const offAndOn = ['Runtime.disable', 'Runtime.enable'];
   assert.deepEqual([sent(browser, 11), sent(browser, 11, CHILD)], [offAndOn, offAndOn]);
 });
@@ -185,7 +200,9 @@ test('a page that a client resized has its own size again before the debugger le
   const { browser, attachments } = await start();
   await attachments.attach(1);
   let looks = 0;
-  browser.answer('debugger.sendCommand', (_, method) => (method === 'Page.getLayoutMetrics' ? { width: ++looks < 4 ? 400 : 780 } : {}));
+  browser.answer('debugger.sendCommand', (_, method) =>
+    method === 'Page.getLayoutMetrics' ? { width: ++looks < 4 ? 400 : 780 } : {},
+  );
   await attachments.sendCommand(1, 'Emulation.setDeviceMetricsOverride', { width: 400 });
   const detached = attachments.detach(1);
   const again = attachments.attach(1);

@@ -6,7 +6,8 @@ import { FakeBrowser, FakePort, turn } from './fake_chrome.mjs';
 import { FakeSocket } from './fake_socket.mjs';
 import { startConnected, startLife, startWorker } from './life.mjs';
 
-const withTabs = (...ids) => new FakeBrowser(...ids.map((id) => ({ id, url: `https://example.org/${id}` })));
+const withTabs = (...ids) =>
+  new FakeBrowser(...ids.map((id) => ({ id, url: `https://example.org/${id}` })));
 
 /** Sends a call as the relay does, and waits for the turn in which it is answered. */
 async function call(socket, id, method, params) {
@@ -44,10 +45,25 @@ test('every listener is registered before anything is awaited, so that no event 
   browser.answer('storage.session.get', () => new Promise(() => {}));
   browser.answer('storage.local.get', () => new Promise(() => {}));
   await startLife(browser)('background.js');
-  const { debugger: { onEvent, onDetach }, tabs, alarms, runtime, webNavigation } = browser.chrome;
+  const {
+    debugger: { onEvent, onDetach },
+    tabs,
+    alarms,
+    runtime,
+    webNavigation,
+  } = browser.chrome;
   const events = {
-    onEvent, onDetach, onCreated: tabs.onCreated, onUpdated: tabs.onUpdated, onRemoved: tabs.onRemoved, onReplaced: tabs.onReplaced,
-    ...webNavigation, onAlarm: alarms.onAlarm, onConnect: runtime.onConnect, onStartup: runtime.onStartup, onInstalled: runtime.onInstalled,
+    onEvent,
+    onDetach,
+    onCreated: tabs.onCreated,
+    onUpdated: tabs.onUpdated,
+    onRemoved: tabs.onRemoved,
+    onReplaced: tabs.onReplaced,
+    ...webNavigation,
+    onAlarm: alarms.onAlarm,
+    onConnect: runtime.onConnect,
+    onStartup: runtime.onStartup,
+    onInstalled: runtime.onInstalled,
   };
   for (const [name, event] of Object.entries(events)) {
     assert.ok(event.isHeard, name);
@@ -61,7 +77,10 @@ test('it connects to the installed relay by itself, once', async () => {
   browser.chrome.runtime.onInstalled.fire({});
   browser.chrome.runtime.onStartup.fire();
   await turn();
-  assert.deepEqual(FakeSocket.all.map(({ url }) => url), ['ws://127.0.0.1:4321/extension']);
+  assert.deepEqual(
+    FakeSocket.all.map(({ url }) => url),
+    ['ws://127.0.0.1:4321/extension'],
+  );
 });
 
 test('switched off, it stays away from the relay, also after a restart', async () => {
@@ -94,7 +113,13 @@ test('attachments of an earlier life are in the list of tabs', async () => {
   await attach(await startConnected(browser), 2);
   const socket = await startConnected(browser);
   await call(socket, 1, 'listTabs');
-  assert.deepEqual(socket.messages[0].result.tabs.map(({ tabId, attached }) => [tabId, attached]), [[1, false], [2, true]]);
+  assert.deepEqual(
+    socket.messages[0].result.tabs.map(({ tabId, attached }) => [tabId, attached]),
+    [
+      [1, false],
+      [2, true],
+    ],
+  );
   assert.equal(badge(browser), '1');
 });
 
@@ -108,7 +133,10 @@ test('hello comes first, whatever happens the moment the connection opens', asyn
   browser.chrome.debugger.onDetach.fire({ tabId: 1 }, 'target_closed');
   FakeSocket.last.receives({ method: 'ping' });
   await turn();
-  assert.deepEqual(FakeSocket.last.messages.map(({ method }) => method), ['hello', 'cdpEvent', 'tabDetached', 'pong']);
+  assert.deepEqual(
+    FakeSocket.last.messages.map(({ method }) => method),
+    ['hello', 'cdpEvent', 'tabDetached', 'pong'],
+  );
 });
 
 test('every connection is greeted', async (t) => {
@@ -119,10 +147,16 @@ test('every connection is greeted', async (t) => {
   FakeSocket.last.opens();
   await turn();
   assert.equal(FakeSocket.all.length, 2);
-  assert.deepEqual(FakeSocket.last.messages.map(({ method }) => method), ['hello']);
+  assert.deepEqual(
+    FakeSocket.last.messages.map(({ method }) => method),
+    ['hello'],
+  );
 });
 
-for (const [first, second] of [['attachments', 'greeting'], ['greeting', 'attachments']]) {
+for (const [first, second] of [
+  ['attachments', 'greeting'],
+  ['greeting', 'attachments'],
+]) {
   test(`it connects only when it knows its attachments and its greeting, whichever comes first: ${first}`, async () => {
     const browser = withTabs(1);
     const comes = {};
@@ -130,7 +164,10 @@ for (const [first, second] of [['attachments', 'greeting'], ['greeting', 'attach
     browser.session.attachedTabs = [1];
     browser.answer('debugger.getTargets', () => wait('attachments').then(() => []));
     const load = startLife(browser);
-    globalThis.navigator = { userAgent: '', userAgentData: { getHighEntropyValues: () => wait('greeting') } };
+    globalThis.navigator = {
+      userAgent: '',
+      userAgentData: { getHighEntropyValues: () => wait('greeting') },
+    };
     await load('background.js');
     await turn();
     comes[first]();
@@ -157,12 +194,21 @@ test('every call gets one reply, under its own id and in the order of the outcom
   const browser = withTabs(1);
   const socket = await startConnected(browser);
   let finish;
-  browser.answer('debugger.sendCommand', () => new Promise((resolve) => (finish = () => resolve({ done: true }))));
-  socket.receives([{ id: 5, method: 'cdpCommand', params: { tabId: 1, method: 'Page.enable' } }, { id: 6, method: 'noSuchThing' }]);
+  browser.answer(
+    'debugger.sendCommand',
+    () => new Promise((resolve) => (finish = () => resolve({ done: true }))),
+  );
+  socket.receives([
+    { id: 5, method: 'cdpCommand', params: { tabId: 1, method: 'Page.enable' } },
+    { id: 6, method: 'noSuchThing' },
+  ]);
   await turn();
   finish();
   await turn();
-  assert.deepEqual(socket.messages, [{ id: 6, error: 'Unknown command: noSuchThing' }, { id: 5, result: { done: true } }]);
+  assert.deepEqual(socket.messages, [
+    { id: 6, error: 'Unknown command: noSuchThing' },
+    { id: 5, result: { done: true } },
+  ]);
 });
 
 test('a call without an id is not obeyed, because nobody could hear of its outcome', async () => {
@@ -206,7 +252,10 @@ test("the infobar's Cancel on one tab takes every tab back, and each is told onc
   browser.chrome.debugger.onDetach.fire({ tabId: 2 }, 'canceled_by_user');
   browser.chrome.debugger.onDetach.fire({ tabId: 1 }, 'canceled_by_user');
   await turn();
-  assert.deepEqual(socket.messages, [detached(1, 'canceled_by_user'), detached(2, 'canceled_by_user')]);
+  assert.deepEqual(socket.messages, [
+    detached(1, 'canceled_by_user'),
+    detached(2, 'canceled_by_user'),
+  ]);
   await call(socket, 8, 'listTabs');
   assert.ok(socket.messages.at(-1).result.tabs.every(({ attached }) => !attached));
 });
@@ -257,7 +306,10 @@ test('Detach all takes every tab', async () => {
   const popup = await openPopup(browser);
   await wishFor(popup, { wish: 'detachAll' });
   assert.deepEqual([...browser.attached], []);
-  assert.deepEqual(socket.messages, [detached(1, 'canceled_by_user'), detached(2, 'canceled_by_user')]);
+  assert.deepEqual(socket.messages, [
+    detached(1, 'canceled_by_user'),
+    detached(2, 'canceled_by_user'),
+  ]);
   assert.equal(popup.posted.at(-1).state, 'connected');
 });
 
@@ -269,7 +321,11 @@ test('another address is kept and connected to at once', async () => {
   assert.ok(socket.isClosed);
   assert.equal(FakeSocket.last.url, 'ws://localhost:4000/extension');
   assert.equal(browser.local.address, 'localhost:4000');
-  assert.deepEqual(popup.posted.at(-1), { state: 'connecting', address: 'localhost:4000', attached: [] });
+  assert.deepEqual(popup.posted.at(-1), {
+    state: 'connecting',
+    address: 'localhost:4000',
+    attached: [],
+  });
 });
 
 test('an address that is not on this machine is neither kept nor connected to, whoever sends it', async () => {
@@ -277,7 +333,10 @@ test('an address that is not on this machine is neither kept nor connected to, w
   const socket = await startConnected(browser);
   const popup = await openPopup(browser);
   await wishFor(popup, { wish: 'setAddress', address: 'example.org:19222' });
-  assert.deepEqual([FakeSocket.all.length, socket.isClosed, browser.local.address], [1, false, undefined]);
+  assert.deepEqual(
+    [FakeSocket.all.length, socket.isClosed, browser.local.address],
+    [1, false, undefined],
+  );
 });
 
 test('the switch gives every tab back, tells the relay, and leaves it', async () => {

@@ -11,8 +11,14 @@ test('a relay without tabs in use shows "on"', () => {
 });
 
 test('tabs in use are counted, and the words agree with the count', () => {
-  assert.deepEqual([describe('connected', 1)[0], describe('connected', 1)[2]], ['1', 'Tabwire: 1 tab is in use']);
-  assert.deepEqual([describe('connected', 3)[0], describe('connected', 3)[2]], ['3', 'Tabwire: 3 tabs are in use']);
+  assert.deepEqual(
+    [describe('connected', 1)[0], describe('connected', 1)[2]],
+    ['1', 'Tabwire: 1 tab is in use'],
+  );
+  assert.deepEqual(
+    [describe('connected', 3)[0], describe('connected', 3)[2]],
+    ['3', 'Tabwire: 3 tabs are in use'],
+  );
 });
 
 test('switched off says so', () => {
@@ -28,7 +34,11 @@ test('without a relay nothing is claimed, however many tabs still have the debug
 });
 
 test('in use, idle and off differ in colour', () => {
-  const colours = [describe('connected', 1)[1], describe('connected', 0)[1], describe('stopped', 0)[1]];
+  const colours = [
+    describe('connected', 1)[1],
+    describe('connected', 0)[1],
+    describe('stopped', 0)[1],
+  ];
   assert.equal(new Set(colours).size, 3);
 });
 

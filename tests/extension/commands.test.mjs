@@ -15,7 +15,9 @@ const page = (id, url = `https://example.org/${id}`) => ({ id, url });
 
 test('a command that is not known is refused by name', async () => {
   const { runCommand } = await start();
-  await assert.rejects(runCommand('selfDestruct', {}), { message: 'Unknown command: selfDestruct' });
+  await assert.rejects(runCommand('selfDestruct', {}), {
+    message: 'Unknown command: selfDestruct',
+  });
 });
 
 test('what every object has is no command', async () => {
@@ -26,9 +28,15 @@ test('what every object has is no command', async () => {
 });
 
 test('attaching to a restricted page is refused before Chrome is asked', async () => {
-  const { browser, runCommand } = await start(page(1, 'chrome://settings/'), page(2, 'https://chromewebstore.google.com/'));
+  const { browser, runCommand } = await start(
+    page(1, 'chrome://settings/'),
+    page(2, 'https://chromewebstore.google.com/'),
+  );
   for (const tabId of [1, 2]) {
-    await assert.rejects(runCommand('attachTab', { tabId }), /Cannot attach to this target: .* Chrome keeps from extensions/);
+    await assert.rejects(
+      runCommand('attachTab', { tabId }),
+      /Cannot attach to this target: .* Chrome keeps from extensions/,
+    );
   }
   assert.deepEqual(browser.callsOf('debugger.attach'), []);
 });
@@ -41,7 +49,11 @@ test('a discarded tab is loaded, and attached to when its document is there', as
   const attached = runCommand('attachTab', { tabId: 1 });
   await new Promise((resolve) => setImmediate(resolve));
   assert.deepEqual(browser.callsOf('tabs.reload').length, 1);
-  assert.deepEqual(browser.callsOf('debugger.attach'), [], 'its empty document is not what the client means');
+  assert.deepEqual(
+    browser.callsOf('debugger.attach'),
+    [],
+    'its empty document is not what the client means',
+  );
   browser.chrome.webNavigation.onCommitted.fire({ tabId: 1, frameId: 0, url: page(1).url });
   await attached;
   assert.equal(browser.callsOf('debugger.attach').length, 1);
@@ -81,7 +93,9 @@ test('a new tab that cannot be attached is closed again, because nobody would kn
   browser.answer('debugger.attach', () => {
     throw new Error('Cannot attach to this target.');
   });
-  await assert.rejects(runCommand('createTab', { url: 'file:///home/x' }), { message: 'Cannot attach to this target.' });
+  await assert.rejects(runCommand('createTab', { url: 'file:///home/x' }), {
+    message: 'Cannot attach to this target.',
+  });
   assert.equal(browser.tabs.size, 0);
 });
 
@@ -91,7 +105,9 @@ test("Chrome's refusal of a command reaches the relay with its code", async () =
   browser.answer('debugger.sendCommand', () => {
     throw new Error(refusal);
   });
-  await assert.rejects(runCommand('cdpCommand', { tabId: 1, method: 'Browser.close' }), { message: refusal });
+  await assert.rejects(runCommand('cdpCommand', { tabId: 1, method: 'Browser.close' }), {
+    message: refusal,
+  });
 });
 
 test('a command without parameters is sent with none', async () => {

@@ -73,7 +73,11 @@ export class FakeBrowser {
     const opened = this.addTab(tab);
     this.chrome.tabs.onCreated.fire({ ...opened });
     if (openedBy !== undefined) {
-      this.chrome.webNavigation.onCreatedNavigationTarget.fire({ tabId: opened.id, sourceTabId: openedBy, url: opened.url });
+      this.chrome.webNavigation.onCreatedNavigationTarget.fire({
+        tabId: opened.id,
+        sourceTabId: openedBy,
+        url: opened.url,
+      });
     }
     return opened;
   }
@@ -113,10 +117,12 @@ export class FakeBrowser {
       }
       return { ...tab };
     };
-    const api = (name, usual) => async (...args) => {
-      this.calls.push([name, ...args]);
-      return (this.#answers.get(name) ?? usual)(...args);
-    };
+    const api =
+      (name, usual) =>
+      async (...args) => {
+        this.calls.push([name, ...args]);
+        return (this.#answers.get(name) ?? usual)(...args);
+      };
     return {
       debugger: {
         attach: api('debugger.attach', ({ tabId }) => {
@@ -160,10 +166,15 @@ export class FakeBrowser {
         onDOMContentLoaded: new FakeEvent(),
       },
       windows: {
-        create: api('windows.create', ({ url }) => ({ tabs: [this.openTab({ url, windowId: 2 })] })),
+        create: api('windows.create', ({ url }) => ({
+          tabs: [this.openTab({ url, windowId: 2 })],
+        })),
         update: api('windows.update', () => ({})),
       },
-      storage: { local: this.#makeStorage('local', api), session: this.#makeStorage('session', api) },
+      storage: {
+        local: this.#makeStorage('local', api),
+        session: this.#makeStorage('session', api),
+      },
       alarms: { create: api('alarms.create', () => {}), onAlarm: new FakeEvent() },
       runtime: {
         getManifest: () => ({ version: '0.1.0' }),

@@ -23,7 +23,10 @@ async function start(context) {
     },
     async answer() {
       waiting.shift()();
-      await Promise.resolve().then(() => {}).then(() => {}).then(() => {});
+      await Promise.resolve()
+        .then(() => {})
+        .then(() => {})
+        .then(() => {});
     },
     pass: (ms) => mock.timers.tick(ms),
     forget: () => attachments.forget(1),
@@ -75,7 +78,11 @@ test("a client's screencast is left alone, and its end does not leave others wai
   tab.pass(30);
   assert.deepEqual(tab.casts(), ['Page.startScreencast'], "the client's own");
   tab.ask('Page.stopScreencast');
-  assert.deepEqual(tab.casts(), ['Page.startScreencast', 'Page.stopScreencast', 'Page.startScreencast']);
+  assert.deepEqual(tab.casts(), [
+    'Page.startScreencast',
+    'Page.stopScreencast',
+    'Page.startScreencast',
+  ]);
   await tab.answer();
   tab.pass(5_000);
   assert.deepEqual(tab.casts().slice(3), ['Page.stopScreencast']);

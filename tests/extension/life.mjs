@@ -37,9 +37,15 @@ export function startLife(browser) {
     WebSocket: FakeSocket,
     fetch: async () => ({ json: async () => ({ port: browser.installedPort }) }),
     navigator: {
-      userAgent: 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/156.0.0.0 Safari/537.36',
+      userAgent:
+        'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/156.0.0.0 Safari/537.36',
       userAgentData: {
-        getHighEntropyValues: async () => ({ fullVersionList: [{ brand: 'Not A Brand', version: '1' }, { brand: 'Chromium', version: '156.0.8078.79' }] }),
+        getHighEntropyValues: async () => ({
+          fullVersionList: [
+            { brand: 'Not A Brand', version: '1' },
+            { brand: 'Chromium', version: '156.0.8078.79' },
+          ],
+        }),
       },
     },
   });

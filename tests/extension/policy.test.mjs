@@ -6,8 +6,16 @@ import { isRestricted } from '../../extension/policy.js';
 
 test("the browser's own pages are restricted", () => {
   const own = [
-    'chrome://settings/', 'chrome://newtab/', 'chrome-untrusted://print/', 'chrome-error://chromewebdata/', 'chrome-search://local-ntp/',
-    'edge://flags', 'brave://rewards', 'vivaldi://settings', 'about:version', 'about:blankets',
+    'chrome://settings/',
+    'chrome://newtab/',
+    'chrome-untrusted://print/',
+    'chrome-error://chromewebdata/',
+    'chrome-search://local-ntp/',
+    'edge://flags',
+    'brave://rewards',
+    'vivaldi://settings',
+    'about:version',
+    'about:blankets',
   ];
   for (const url of own) {
     assert.equal(isRestricted(url), true, url);
@@ -16,8 +24,10 @@ test("the browser's own pages are restricted", () => {
 
 test('other extensions, developer tools and page sources are restricted', () => {
   const kept = [
-    'chrome-extension://jdnijfjfenoiidgbdaeakppincocjdkn/popup.html', 'devtools://devtools/bundled/inspector.html',
-    'view-source:https://example.org/', 'isolated-app://app/',
+    'chrome-extension://jdnijfjfenoiidgbdaeakppincocjdkn/popup.html',
+    'devtools://devtools/bundled/inspector.html',
+    'view-source:https://example.org/',
+    'isolated-app://app/',
   ];
   for (const url of kept) {
     assert.equal(isRestricted(url), true, url);
@@ -31,7 +41,11 @@ test('the web store is restricted at its old and its new address', () => {
 });
 
 test('neighbours of the web store are not restricted', () => {
-  for (const url of ['https://chrome.google.com/', 'https://www.google.com/webstore', 'https://chromewebstore.google.com.example.org/']) {
+  for (const url of [
+    'https://chrome.google.com/',
+    'https://www.google.com/webstore',
+    'https://chromewebstore.google.com.example.org/',
+  ]) {
     assert.equal(isRestricted(url), false, url);
   }
 });
@@ -44,7 +58,11 @@ test('an empty page is not restricted, whether it has an address yet or not', ()
 
 test('ordinary pages are not restricted, whatever their address contains', () => {
   const ordinary = [
-    'https://example.org/', 'http://127.0.0.1:8080/', 'file:///home/x/page.html', 'data:text/html,<p>x', 'blob:https://example.org/1',
+    'https://example.org/',
+    'http://127.0.0.1:8080/',
+    'file:///home/x/page.html',
+    'data:text/html,<p>x',
+    'blob:https://example.org/1',
     'https://example.org/?url=chrome://settings',
   ];
   for (const url of ordinary) {
@@ -53,7 +71,12 @@ test('ordinary pages are not restricted, whatever their address contains', () =>
 });
 
 test('an address is read as Chrome reads it: neither capitals nor spaces get a restricted page through', () => {
-  for (const url of ['CHROME://settings/', ' chrome://settings/', 'View-Source:https://example.org/', 'HTTPS://ChromeWebStore.Google.com/x']) {
+  for (const url of [
+    'CHROME://settings/',
+    ' chrome://settings/',
+    'View-Source:https://example.org/',
+    'HTTPS://ChromeWebStore.Google.com/x',
+  ]) {
     assert.equal(isRestricted(url), true, url);
   }
 });

@@ -2,7 +2,14 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { describeError, errorReply, event, joinFrame, parseFrame, reply } from '../../extension/protocol.js';
+import {
+  describeError,
+  errorReply,
+  event,
+  joinFrame,
+  parseFrame,
+  reply,
+} from '../../extension/protocol.js';
 
 test('a result of nothing is written as an empty object, because a reply without result says nothing', () => {
   assert.deepEqual(JSON.parse(reply(3, undefined)), { id: 3, result: {} });
@@ -27,11 +34,24 @@ test('one message is a frame as it is, several are an array', () => {
 
 test('a frame of one message and a frame of several are read alike', () => {
   assert.deepEqual(parseFrame('{"method":"ping"}'), [{ method: 'ping' }]);
-  assert.deepEqual(parseFrame('[{"method":"ping"},{"id":1,"method":"listTabs"}]'), [{ method: 'ping' }, { id: 1, method: 'listTabs' }]);
+  assert.deepEqual(parseFrame('[{"method":"ping"},{"id":1,"method":"listTabs"}]'), [
+    { method: 'ping' },
+    { id: 1, method: 'listTabs' },
+  ]);
 });
 
 test('what is no message is passed over, and its neighbours are kept', () => {
-  for (const text of ['', 'not json', 'null', '7', '"ping"', '{}', '{"method":7}', '[]', '[null]']) {
+  for (const text of [
+    '',
+    'not json',
+    'null',
+    '7',
+    '"ping"',
+    '{}',
+    '{"method":7}',
+    '[]',
+    '[null]',
+  ]) {
     assert.deepEqual(parseFrame(text), [], text);
   }
   assert.deepEqual(parseFrame('[null,7,{"id":1},{"method":"ping"}]'), [{ method: 'ping' }]);
@@ -40,7 +60,10 @@ test('what is no message is passed over, and its neighbours are kept', () => {
 test("an error with Chrome's code keeps code, message and data", () => {
   const coded = { code: -32000, message: 'Cannot find context with specified id', data: 'more' };
   assert.deepEqual(describeError(new Error(JSON.stringify(coded))), coded);
-  assert.deepEqual(JSON.parse(errorReply(4, new Error(JSON.stringify(coded)))), { id: 4, error: coded });
+  assert.deepEqual(JSON.parse(errorReply(4, new Error(JSON.stringify(coded)))), {
+    id: 4,
+    error: coded,
+  });
 });
 
 test('every other error is its text', () => {

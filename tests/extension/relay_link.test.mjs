@@ -14,7 +14,11 @@ beforeEach(() => {
 /** A link, and what it has told: `open`, each new state, and calls. */
 function makeLink() {
   const told = [];
-  const link = new RelayLink({ open: () => told.push('open'), call: (call) => told.push(call), change: () => told.push(link.state) });
+  const link = new RelayLink({
+    open: () => told.push('open'),
+    call: (call) => told.push(call),
+    change: () => told.push(link.state),
+  });
   return { link, told };
 }
 
@@ -136,7 +140,10 @@ test('messages of one turn share a frame, in their order', async () => {
   await turn();
   link.send('{"method":"d"}');
   await turn();
-  assert.deepEqual(FakeSocket.last.frames, ['[{"method":"a"},{"method":"b"},{"method":"c"}]', '{"method":"d"}']);
+  assert.deepEqual(FakeSocket.last.frames, [
+    '[{"method":"a"},{"method":"b"},{"method":"c"}]',
+    '{"method":"d"}',
+  ]);
 });
 
 test('what is sent without a connection is dropped, not kept for the next one', async (t) => {
@@ -164,9 +171,16 @@ test('every call of a frame is passed on, and what is no call is not', () => {
   FakeSocket.last.opens();
   told.length = 0;
   FakeSocket.last.receives({ id: 1, method: 'listTabs' });
-  FakeSocket.last.receives([{ method: 'ping' }, { id: 2, method: 'attachTab', params: { tabId: 1 } }]);
+  FakeSocket.last.receives([
+    { method: 'ping' },
+    { id: 2, method: 'attachTab', params: { tabId: 1 } },
+  ]);
   FakeSocket.last.receives('nonsense');
-  assert.deepEqual(told, [{ id: 1, method: 'listTabs' }, { method: 'ping' }, { id: 2, method: 'attachTab', params: { tabId: 1 } }]);
+  assert.deepEqual(told, [
+    { id: 1, method: 'listTabs' },
+    { method: 'ping' },
+    { id: 2, method: 'attachTab', params: { tabId: 1 } },
+  ]);
 });
 
 test('a socket that was replaced has no say any more', async (t) => {

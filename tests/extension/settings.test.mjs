@@ -17,7 +17,7 @@ async function installed(port = 19222) {
 
 test('an address is read as a person may write it', () => {
   const readings = {
-    '19222': '127.0.0.1:19222',
+    19222: '127.0.0.1:19222',
     ' 4000 ': '127.0.0.1:4000',
     '127.0.0.1:4000': '127.0.0.1:4000',
     '127.0.0.1': '127.0.0.1:19222',
@@ -39,15 +39,29 @@ test('an address is read as a person may write it', () => {
 });
 
 test("a port that is a scheme's own is still the port that was written", () => {
-  for (const [written, address] of Object.entries({ '80': '127.0.0.1:80', 'ws://localhost:80': 'localhost:80', '443': '127.0.0.1:443' })) {
+  for (const [written, address] of Object.entries({
+    80: '127.0.0.1:80',
+    'ws://localhost:80': 'localhost:80',
+    443: '127.0.0.1:443',
+  })) {
     assert.deepEqual(checkAddress(written), { address }, written);
   }
 });
 
 test('every address that is not this machine is refused', () => {
   const foreign = [
-    'example.org:19222', '192.168.1.10:19222', '10.0.0.1', '0.0.0.0:19222', '127.0.0.2:19222', '128.0.0.1', '[::]:19222', '[fe80::1]:19222',
-    '127.0.0.1.example.org:19222', 'localhost.example.org', 'ws://example.org', 'http://example.org/127.0.0.1:19222',
+    'example.org:19222',
+    '192.168.1.10:19222',
+    '10.0.0.1',
+    '0.0.0.0:19222',
+    '127.0.0.2:19222',
+    '128.0.0.1',
+    '[::]:19222',
+    '[fe80::1]:19222',
+    '127.0.0.1.example.org:19222',
+    'localhost.example.org',
+    'ws://example.org',
+    'http://example.org/127.0.0.1:19222',
   ];
   for (const written of foreign) {
     assert.match(checkAddress(written).error, /this machine/, written);
@@ -55,15 +69,32 @@ test('every address that is not this machine is refused', () => {
 });
 
 test('a name or a password in the address is refused', () => {
-  for (const written of ['user:pass@127.0.0.1:19222', 'user@localhost', 'ws://:pass@127.0.0.1', '127.0.0.1@example.org', '127.0.0.1:19222@example.org']) {
+  for (const written of [
+    'user:pass@127.0.0.1:19222',
+    'user@localhost',
+    'ws://:pass@127.0.0.1',
+    '127.0.0.1@example.org',
+    '127.0.0.1:19222@example.org',
+  ]) {
     assert.match(checkAddress(written).error, /this machine/, written);
   }
 });
 
 test('what is no address is refused', () => {
   const garbage = [
-    'not an address', '127.0.0.1:port', '127.0.0.1:70000', '70000', '0', '127.0.0.1:0', ':19222', '[::1', 'ftp://127.0.0.1', 'wss://127.0.0.1',
-    'https://127.0.0.1', 'javascript://127.0.0.1', 'file:///127.0.0.1',
+    'not an address',
+    '127.0.0.1:port',
+    '127.0.0.1:70000',
+    '70000',
+    '0',
+    '127.0.0.1:0',
+    ':19222',
+    '[::1',
+    'ftp://127.0.0.1',
+    'wss://127.0.0.1',
+    'https://127.0.0.1',
+    'javascript://127.0.0.1',
+    'file:///127.0.0.1',
   ];
   for (const written of garbage) {
     assert.match(checkAddress(written).error, /not an address/, written);

@@ -15,9 +15,22 @@ async function watch(...tabs) {
   return { browser, told, ...module, attachments: await load('attachments.js') };
 }
 
-const page = (id, more = {}) => ({ id, url: `https://example.org/${id}`, title: `Page ${id}`, windowId: 7, ...more });
+const page = (id, more = {}) => ({
+  id,
+  url: `https://example.org/${id}`,
+  title: `Page ${id}`,
+  windowId: 7,
+  ...more,
+});
 const report = (id, more = {}) => ({
-  tabId: id, url: `https://example.org/${id}`, title: `Page ${id}`, targetId: `TARGET-${id}`, status: 'complete', windowId: 7, attached: false, ...more,
+  tabId: id,
+  url: `https://example.org/${id}`,
+  title: `Page ${id}`,
+  targetId: `TARGET-${id}`,
+  status: 'complete',
+  windowId: 7,
+  attached: false,
+  ...more,
 });
 const wish = { url: 'https://example.org/new', newWindow: false, active: false };
 
@@ -28,26 +41,47 @@ test('the list has every tab with its target, opener and state', async () => {
   browser.openTab(page(2, { status: 'loading' }), 1);
   await attachments.attach(2);
   const listed = JSON.parse(JSON.stringify(await listTabs()));
-  assert.deepEqual(listed, [report(1), report(2, { status: 'loading', openerTabId: 1, attached: true })]);
+  assert.deepEqual(listed, [
+    report(1),
+    report(2, { status: 'loading', openerTabId: 1, attached: true }),
+  ]);
 });
 
 test('the tab that was in front when another was opened is not its opener', async () => {
   const { listTabs } = await watch(page(1), page(2, { openerTabId: 1 }));
-  assert.deepEqual((await listTabs()).map(({ openerTabId }) => openerTabId), [undefined, undefined]);
+  assert.deepEqual(
+    (await listTabs()).map(({ openerTabId }) => openerTabId),
+    [undefined, undefined],
+  );
 });
 
 test('the list leaves out restricted pages, also one that is still on its way', async () => {
-  const { listTabs } = await watch(page(1), page(2, { url: 'chrome://settings/' }), page(3, { url: '', pendingUrl: 'chrome://newtab/' }));
-  assert.deepEqual((await listTabs()).map(({ tabId }) => tabId), [1]);
+  const { listTabs } = await watch(
+    page(1),
+    page(2, { url: 'chrome://settings/' }),
+    page(3, { url: '', pendingUrl: 'chrome://newtab/' }),
+  );
+  assert.deepEqual(
+    (await listTabs()).map(({ tabId }) => tabId),
+    [1],
+  );
 });
 
 test('a tab without an address yet is listed where it is going, or as an empty page', async () => {
-  const { listTabs } = await watch(page(1, { url: '', pendingUrl: 'https://example.org/soon' }), page(2, { url: '' }));
-  assert.deepEqual((await listTabs()).map(({ url }) => url), ['https://example.org/soon', 'about:blank']);
+  const { listTabs } = await watch(
+    page(1, { url: '', pendingUrl: 'https://example.org/soon' }),
+    page(2, { url: '' }),
+  );
+  assert.deepEqual(
+    (await listTabs()).map(({ url }) => url),
+    ['https://example.org/soon', 'about:blank'],
+  );
 });
 
 test('a tab whose navigation came to nothing is where it is, until the next document', async () => {
-  const { browser, describeTab } = await watch(page(1, { url: '', pendingUrl: 'https://example.org/nothing' }));
+  const { browser, describeTab } = await watch(
+    page(1, { url: '', pendingUrl: 'https://example.org/nothing' }),
+  );
   const { onCommitted, onErrorOccurred } = browser.chrome.webNavigation;
   const at = async () => (await describeTab(1)).url;
   onErrorOccurred.fire({ tabId: 1, frameId: 3, url: 'https://example.org/frame' });
@@ -74,7 +108,12 @@ function answerLate(browser, call, answer, act) {
 
 test('a change that is told while a tab is looked at is not lost', async () => {
   const { browser, told } = await watch();
-  answerLate(browser, 'tabs.get', (id) => browser.tabs.get(id), () => browser.changeTab(2, { title: 'At last' }));
+  answerLate(
+    browser,
+    'tabs.get',
+    (id) => browser.tabs.get(id),
+    () => browser.changeTab(2, { title: 'At last' }),
+  );
   browser.openTab(page(2, { title: '' }));
   await turn();
   assert.deepEqual(told, [['tabCreated', report(2, { title: 'At last' })]]);
@@ -82,8 +121,16 @@ test('a change that is told while a tab is looked at is not lost', async () => {
 
 test('nor one that is told while all are listed', async () => {
   const { browser, listTabs } = await watch(page(1, { title: '' }));
-  answerLate(browser, 'tabs.query', () => [...browser.tabs.values()], () => browser.changeTab(1, { title: 'At last' }));
-  assert.deepEqual((await listTabs()).map(({ title }) => title), ['At last']);
+  answerLate(
+    browser,
+    'tabs.query',
+    () => [...browser.tabs.values()],
+    () => browser.changeTab(1, { title: 'At last' }),
+  );
+  assert.deepEqual(
+    (await listTabs()).map(({ title }) => title),
+    ['At last'],
+  );
 });
 
 test('a tab that Chrome has no target for is listed without one', async () => {
@@ -95,7 +142,10 @@ test('a tab that Chrome has no target for is listed without one', async () => {
 async function whileListing({ browser, listTabs }, act) {
   let finish;
   const targets = await browser.chrome.debugger.getTargets();
-  browser.answer('debugger.getTargets', () => new Promise((resolve) => (finish = () => resolve(targets))));
+  browser.answer(
+    'debugger.getTargets',
+    () => new Promise((resolve) => (finish = () => resolve(targets))),
+  );
   const listing = listTabs();
   await turn();
   act();
@@ -110,7 +160,10 @@ async function whileListing({ browser, listTabs }, act) {
 test('a tab that appears while the list is made is announced after it, with its target', async () => {
   const watched = await watch(page(1));
   const listed = await whileListing(watched, () => watched.browser.openTab(page(2)));
-  assert.deepEqual(listed.map(({ tabId }) => tabId), [1]);
+  assert.deepEqual(
+    listed.map(({ tabId }) => tabId),
+    [1],
+  );
   assert.deepEqual(watched.told, [['tabCreated', report(2)]]);
   watched.browser.changeTab(2, { title: 'Known' });
   assert.deepEqual(watched.told.at(-1), ['tabUpdated', { tabId: 2, title: 'Known' }]);
@@ -118,8 +171,13 @@ test('a tab that appears while the list is made is announced after it, with its 
 
 test('a tab that navigates while the list is made is in it, where it is now', async () => {
   const watched = await watch(page(1));
-  const listed = await whileListing(watched, () => watched.browser.changeTab(1, { url: 'https://example.org/next' }));
-  assert.deepEqual(listed.map(({ url }) => url), ['https://example.org/next']);
+  const listed = await whileListing(watched, () =>
+    watched.browser.changeTab(1, { url: 'https://example.org/next' }),
+  );
+  assert.deepEqual(
+    listed.map(({ url }) => url),
+    ['https://example.org/next'],
+  );
   assert.deepEqual(watched.told, []);
 });
 
@@ -130,7 +188,10 @@ test('a tab that is closed while the list is made is not in it', async () => {
     browser.closeTab(2);
     return snapshot;
   });
-  assert.deepEqual((await listTabs()).map(({ tabId }) => tabId), [1]);
+  assert.deepEqual(
+    (await listTabs()).map(({ tabId }) => tabId),
+    [1],
+  );
 });
 
 // ---- what the person does ----
@@ -143,7 +204,11 @@ test('a tab that a page opens is announced whole, with its opener, when what it 
   browser.changeTab(2, { url: page(2).url, status: 'loading' });
   await turn();
   assert.deepEqual(told, [], 'nor is an address alone');
-  browser.chrome.webNavigation.onCommitted.fire({ tabId: 2, frameId: 5, url: 'https://example.org/frame' });
+  browser.chrome.webNavigation.onCommitted.fire({
+    tabId: 2,
+    frameId: 5,
+    url: 'https://example.org/frame',
+  });
   browser.chrome.webNavigation.onCommitted.fire({ tabId: 2, frameId: 0, url: page(2).url });
   await turn();
   assert.deepEqual(told, [['tabCreated', report(2, { openerTabId: 1, status: 'loading' })]]);
@@ -153,7 +218,11 @@ test('a tab whose document is there before Chrome says what opened it is announc
   const { browser, told } = await watch(page(1));
   browser.openTab(page(2));
   browser.chrome.webNavigation.onCommitted.fire({ tabId: 2, frameId: 0, url: page(2).url });
-  browser.chrome.webNavigation.onCreatedNavigationTarget.fire({ tabId: 2, sourceTabId: 1, url: page(2).url });
+  browser.chrome.webNavigation.onCreatedNavigationTarget.fire({
+    tabId: 2,
+    sourceTabId: 1,
+    url: page(2).url,
+  });
   await turn();
   assert.deepEqual(told, [['tabCreated', report(2, { openerTabId: 1 })]]);
 });
@@ -162,9 +231,17 @@ test('a tab that a page opens for what is no page is announced too', async () =>
   const { browser, told } = await watch(page(1));
   browser.openTab(page(2, { url: '', title: '' }), 1);
   await turn();
-  browser.chrome.webNavigation.onErrorOccurred.fire({ tabId: 2, frameId: 0, url: 'https://example.org/download', error: 'net::ERR_ABORTED' });
+  browser.chrome.webNavigation.onErrorOccurred.fire({
+    tabId: 2,
+    frameId: 0,
+    url: 'https://example.org/download',
+    error: 'net::ERR_ABORTED',
+  });
   await turn();
-  assert.deepEqual(told.map(([, { tabId, url }]) => [tabId, url]), [[2, 'about:blank']]);
+  assert.deepEqual(
+    told.map(([, { tabId, url }]) => [tabId, url]),
+    [[2, 'about:blank']],
+  );
 });
 
 test('a tab that a page opens for a script shows its empty document after a moment', async (context) => {
@@ -176,7 +253,10 @@ test('a tab that a page opens for a script shows its empty document after a mome
   assert.deepEqual(told, []);
   context.mock.timers.tick(400);
   await turn();
-  assert.deepEqual(told.map(([, { tabId }]) => tabId), [2]);
+  assert.deepEqual(
+    told.map(([, { tabId }]) => tabId),
+    [2],
+  );
 });
 
 test('a tab that loads while it is looked at is announced as loaded, because nothing tells that later', async () => {
@@ -187,7 +267,10 @@ test('a tab that loads while it is looked at is announced as loaded, because not
   });
   browser.openTab(page(1, { status: 'loading' }));
   await turn();
-  assert.deepEqual(told.map(([method, { status }]) => [method, status]), [['tabCreated', 'complete']]);
+  assert.deepEqual(
+    told.map(([method, { status }]) => [method, status]),
+    [['tabCreated', 'complete']],
+  );
 });
 
 test('a tab whose loading is learned before the answer that says it loads is announced as loaded', async () => {
@@ -199,7 +282,10 @@ test('a tab whose loading is learned before the answer that says it loads is ann
   });
   browser.openTab(page(1, { status: 'loading' }));
   await turn();
-  assert.deepEqual(told.map(([method, { status }]) => [method, status]), [['tabCreated', 'complete']]);
+  assert.deepEqual(
+    told.map(([method, { status }]) => [method, status]),
+    [['tabCreated', 'complete']],
+  );
 });
 
 test('a restricted tab is not announced, and nothing it does is told', async () => {
@@ -283,7 +369,10 @@ test('a replaced tab is told as the old and the new one', async () => {
   await turn();
   browser.changeTab(2, { title: 'Known' });
   browser.chrome.tabs.onRemoved.fire(1, {});
-  assert.deepEqual(told, [['tabReplaced', { removedTabId: 1, ...report(2) }], ['tabUpdated', { tabId: 2, title: 'Known' }]]);
+  assert.deepEqual(told, [
+    ['tabReplaced', { removedTabId: 1, ...report(2) }],
+    ['tabUpdated', { tabId: 2, title: 'Known' }],
+  ]);
 });
 
 test('a tab is only taken back when what replaced it has gone or is restricted', async () => {
@@ -293,7 +382,10 @@ test('a tab is only taken back when what replaced it has gone or is restricted',
   browser.addTab(page(4, { url: 'chrome://settings/' }));
   browser.chrome.tabs.onReplaced.fire(4, 2);
   await turn();
-  assert.deepEqual(told, [['tabRemoved', { tabId: 1 }], ['tabRemoved', { tabId: 2 }]]);
+  assert.deepEqual(told, [
+    ['tabRemoved', { tabId: 1 }],
+    ['tabRemoved', { tabId: 2 }],
+  ]);
 });
 
 // ---- tabs on request ----
@@ -302,7 +394,9 @@ test('a tab that was asked for opens behind the others and is not announced', as
   const { browser, createTab, told } = await watch(page(1));
   const tabId = await createTab(wish);
   await turn();
-  assert.deepEqual(browser.callsOf('tabs.create'), [[{ url: 'https://example.org/new', active: false }]]);
+  assert.deepEqual(browser.callsOf('tabs.create'), [
+    [{ url: 'https://example.org/new', active: false }],
+  ]);
   assert.ok(browser.tabs.has(tabId));
   assert.deepEqual(told, []);
   assert.deepEqual(browser.callsOf('tabs.get'), [], 'nor is it looked at');
@@ -313,7 +407,10 @@ test('what becomes of a tab that was asked for is told', async () => {
   const tabId = await createTab(wish);
   browser.changeTab(tabId, { title: 'New' });
   browser.closeTab(tabId);
-  assert.deepEqual(told, [['tabUpdated', { tabId, title: 'New' }], ['tabRemoved', { tabId }]]);
+  assert.deepEqual(told, [
+    ['tabUpdated', { tabId, title: 'New' }],
+    ['tabRemoved', { tabId }],
+  ]);
 });
 
 /** Lets the person act while a tab is being created on request. */
@@ -341,7 +438,9 @@ test('tabs that the person opens meanwhile are announced, and only those', async
 test('a tab that leaves a restricted page meanwhile is announced', async () => {
   const watched = await watch(page(1, { url: 'chrome://newtab/' }));
   await watched.listTabs();
-  await whileCreating(watched, () => watched.browser.changeTab(1, { url: 'https://example.org/1' }));
+  await whileCreating(watched, () =>
+    watched.browser.changeTab(1, { url: 'https://example.org/1' }),
+  );
   assert.deepEqual(watched.told, [['tabCreated', report(1)]]);
 });
 
@@ -367,14 +466,20 @@ test('when none can be created, tabs that appeared meanwhile are announced all t
   }
   await assert.rejects(createTab(wish), /Tabs cannot be edited right now/);
   await turn();
-  assert.deepEqual(told.map(([method]) => method), ['tabCreated', 'tabCreated']);
+  assert.deepEqual(
+    told.map(([method]) => method),
+    ['tabCreated', 'tabCreated'],
+  );
 });
 
 test('a new window opens without taking the focus, unless that was asked for', async () => {
   const { browser, createTab } = await watch();
   await createTab({ ...wish, newWindow: true });
   await createTab({ ...wish, newWindow: true, active: true });
-  assert.deepEqual(browser.callsOf('windows.create'), [[{ url: wish.url, focused: false }], [{ url: wish.url, focused: true }]]);
+  assert.deepEqual(browser.callsOf('windows.create'), [
+    [{ url: wish.url, focused: false }],
+    [{ url: wish.url, focused: true }],
+  ]);
   assert.deepEqual(browser.callsOf('tabs.create'), []);
 });
 
@@ -404,12 +509,42 @@ test('a navigation of the tab itself is told, with whether the document is the s
   const { browser, told, listTabs } = await watch(page(1));
   await listTabs();
   const { onCommitted, onHistoryStateUpdated, onDOMContentLoaded } = browser.chrome.webNavigation;
-  onCommitted.fire({ tabId: 1, frameId: 0, url: 'https://example.org/next', documentLifecycle: 'active' });
-  onDOMContentLoaded.fire({ tabId: 1, frameId: 0, url: 'https://example.org/next', documentLifecycle: 'active' });
-  onHistoryStateUpdated.fire({ tabId: 1, frameId: 0, url: 'https://example.org/state', documentLifecycle: 'active' });
-  onCommitted.fire({ tabId: 1, frameId: 7, url: 'https://example.org/frame', documentLifecycle: 'active' });
-  onCommitted.fire({ tabId: 1, frameId: 0, url: 'https://example.org/maybe', documentLifecycle: 'prerender' });
-  onCommitted.fire({ tabId: 9, frameId: 0, url: 'https://example.org/unknown', documentLifecycle: 'active' });
+  onCommitted.fire({
+    tabId: 1,
+    frameId: 0,
+    url: 'https://example.org/next',
+    documentLifecycle: 'active',
+  });
+  onDOMContentLoaded.fire({
+    tabId: 1,
+    frameId: 0,
+    url: 'https://example.org/next',
+    documentLifecycle: 'active',
+  });
+  onHistoryStateUpdated.fire({
+    tabId: 1,
+    frameId: 0,
+    url: 'https://example.org/state',
+    documentLifecycle: 'active',
+  });
+  onCommitted.fire({
+    tabId: 1,
+    frameId: 7,
+    url: 'https://example.org/frame',
+    documentLifecycle: 'active',
+  });
+  onCommitted.fire({
+    tabId: 1,
+    frameId: 0,
+    url: 'https://example.org/maybe',
+    documentLifecycle: 'prerender',
+  });
+  onCommitted.fire({
+    tabId: 9,
+    frameId: 0,
+    url: 'https://example.org/unknown',
+    documentLifecycle: 'active',
+  });
   assert.deepEqual(told, [
     ['tabNavigated', { tabId: 1, url: 'https://example.org/next', sameDocument: false }],
     ['tabUpdated', { tabId: 1, status: 'interactive' }],

@@ -26,7 +26,13 @@ async function fixture(name, direction) {
 /** Tab 412, which the relay knows, and what else a test puts beside it. */
 const browserWith = (...others) =>
   new FakeBrowser(
-    { id: 412, url: 'https://example.org/', title: 'Example', windowId: 7, targetId: 'A1B2C3D4E5F60718293A4B5C6D7E8F90' },
+    {
+      id: 412,
+      url: 'https://example.org/',
+      title: 'Example',
+      windowId: 7,
+      targetId: 'A1B2C3D4E5F60718293A4B5C6D7E8F90',
+    },
     ...others,
   );
 
@@ -71,21 +77,30 @@ test('cdpEvent of a page', async () => {
   const browser = browserWith();
   const socket = await startListed(browser);
   const params = { frameId: 'A1B2C3D4E5F60718293A4B5C6D7E8F90' };
-  await assertWritten('cdpEvent-page', socket, () => browser.chrome.debugger.onEvent.fire({ tabId: 412 }, 'Page.frameStoppedLoading', params));
+  await assertWritten('cdpEvent-page', socket, () =>
+    browser.chrome.debugger.onEvent.fire({ tabId: 412 }, 'Page.frameStoppedLoading', params),
+  );
 });
 
 test('cdpEvent of a child, and without parameters', async () => {
   const browser = browserWith();
   const socket = await startListed(browser);
   const source = { tabId: 412, sessionId: CHILD };
-  await assertWritten('cdpEvent-child', socket, () => browser.chrome.debugger.onEvent.fire(source, 'Runtime.executionContextsCleared'));
+  await assertWritten('cdpEvent-child', socket, () =>
+    browser.chrome.debugger.onEvent.fire(source, 'Runtime.executionContextsCleared'),
+  );
 });
 
 test('tabCreated', async () => {
   const browser = browserWith();
   const socket = await startListed(browser);
   const tab = {
-    id: 413, url: 'https://example.org/news', title: 'News', status: 'loading', windowId: 7, targetId: 'B1B2C3D4E5F60718293A4B5C6D7E8F91',
+    id: 413,
+    url: 'https://example.org/news',
+    title: 'News',
+    status: 'loading',
+    windowId: 7,
+    targetId: 'B1B2C3D4E5F60718293A4B5C6D7E8F91',
   };
   await assertWritten('tabCreated', socket, () => {
     browser.openTab(tab, 412);
@@ -96,14 +111,18 @@ test('tabCreated', async () => {
 test('tabUpdated', async () => {
   const browser = browserWith();
   const socket = await startListed(browser);
-  await assertWritten('tabUpdated', socket, () => browser.changeTab(412, { url: 'https://example.org/next', status: 'loading' }));
+  await assertWritten('tabUpdated', socket, () =>
+    browser.changeTab(412, { url: 'https://example.org/next', status: 'loading' }),
+  );
 });
 
 test('tabNavigated', async () => {
   const browser = browserWith();
   const socket = await startListed(browser);
   const navigation = { tabId: 412, frameId: 0, url: 'https://example.org/#news' };
-  await assertWritten('tabNavigated', socket, () => browser.chrome.webNavigation.onReferenceFragmentUpdated.fire(navigation));
+  await assertWritten('tabNavigated', socket, () =>
+    browser.chrome.webNavigation.onReferenceFragmentUpdated.fire(navigation),
+  );
 });
 
 test('tabRemoved', async () => {
@@ -117,7 +136,11 @@ test('tabReplaced', async () => {
   const socket = await startListed(browser);
   browser.tabs.delete(412);
   browser.addTab({
-    id: 414, url: 'https://example.org/prerendered', title: 'Prerendered', windowId: 7, targetId: 'C1B2C3D4E5F60718293A4B5C6D7E8F92',
+    id: 414,
+    url: 'https://example.org/prerendered',
+    title: 'Prerendered',
+    windowId: 7,
+    targetId: 'C1B2C3D4E5F60718293A4B5C6D7E8F92',
   });
   await assertWritten('tabReplaced', socket, () => browser.chrome.tabs.onReplaced.fire(414, 412));
 });
@@ -127,7 +150,9 @@ test('tabDetached', async () => {
   const socket = await startListed(browser);
   await obey('attachTab', socket);
   socket.frames.length = 0;
-  await assertWritten('tabDetached', socket, () => browser.chrome.debugger.onDetach.fire({ tabId: 412 }, 'canceled_by_user'));
+  await assertWritten('tabDetached', socket, () =>
+    browser.chrome.debugger.onDetach.fire({ tabId: 412 }, 'canceled_by_user'),
+  );
 });
 
 test('ping, and pong in answer', async () => {
@@ -137,7 +162,10 @@ test('ping, and pong in answer', async () => {
 });
 
 test('listTabs and its reply', async () => {
-  const browser = browserWith({ id: 415, url: '', status: 'unloaded', windowId: 8, targetId: null }, { id: 416, url: 'chrome://settings/' });
+  const browser = browserWith(
+    { id: 415, url: '', status: 'unloaded', windowId: 8, targetId: null },
+    { id: 416, url: 'chrome://settings/' },
+  );
   const socket = await startListed(browser);
   await obey('attachTab', socket);
   socket.frames.length = 0;
@@ -148,10 +176,14 @@ test('listTabs and its reply', async () => {
 test('cdpCommand on a page and its reply', async () => {
   const browser = browserWith();
   const socket = await startListed(browser);
-  browser.answer('debugger.sendCommand', () => ({ result: { type: 'number', value: 2, description: '2' } }));
+  browser.answer('debugger.sendCommand', () => ({
+    result: { type: 'number', value: 2, description: '2' },
+  }));
   const command = await fixture('cdpCommand-page', 'to-extension');
   await assertWritten('reply-cdpCommand', socket, () => socket.receives(command));
-  assert.deepEqual(browser.callsOf('debugger.sendCommand'), [[{ tabId: 412 }, 'Runtime.evaluate', { expression: '1 + 1' }]]);
+  assert.deepEqual(browser.callsOf('debugger.sendCommand'), [
+    [{ tabId: 412 }, 'Runtime.evaluate', { expression: '1 + 1' }],
+  ]);
 });
 
 test('attachTab and its empty reply', async () => {
@@ -185,7 +217,9 @@ test('a batch of what waits together', async () => {
   const socket = await startListed(browser);
   await assertWritten('batch', socket, () => {
     for (const requestId of ['1.2', '1.3']) {
-      browser.chrome.debugger.onEvent.fire({ tabId: 412 }, 'Network.loadingFinished', { requestId });
+      browser.chrome.debugger.onEvent.fire({ tabId: 412 }, 'Network.loadingFinished', {
+        requestId,
+      });
     }
     socket.receives({ method: 'ping' });
   });
@@ -205,7 +239,9 @@ test('createTab', async () => {
   const browser = browserWith();
   const socket = await startListed(browser);
   const created = await obey('createTab', socket);
-  assert.deepEqual(browser.callsOf('tabs.create'), [[{ url: 'https://example.org/a?b="c"', active: false }]]);
+  assert.deepEqual(browser.callsOf('tabs.create'), [
+    [{ url: 'https://example.org/a?b="c"', active: false }],
+  ]);
   assert.deepEqual([...browser.attached], [created.tabId]);
 });
 
@@ -228,7 +264,9 @@ test('cdpCommand on a child', async () => {
   const browser = browserWith();
   const socket = await startListed(browser);
   await obey('cdpCommand-child', socket);
-  assert.deepEqual(browser.callsOf('debugger.sendCommand'), [[{ tabId: 412, sessionId: CHILD }, 'Page.getFrameTree', {}]]);
+  assert.deepEqual(browser.callsOf('debugger.sendCommand'), [
+    [{ tabId: 412, sessionId: CHILD }, 'Page.getFrameTree', {}],
+  ]);
 });
 
 test('every fixture is checked by a test above', async () => {

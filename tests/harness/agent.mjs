@@ -14,7 +14,10 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { TABWIRE } from './processes.mjs';
 
 /** One home that has the runner and its packages; the homes of tests point there, so that npm runs once. */
-const PREPARED = path.join(path.dirname(fileURLToPath(import.meta.url)), '../node_modules/.tabwire-home');
+const PREPARED = path.join(
+  path.dirname(fileURLToPath(import.meta.url)),
+  '../node_modules/.tabwire-home',
+);
 
 let prepared;
 
@@ -22,7 +25,9 @@ let prepared;
 export function runnerFolder() {
   prepared ??= (async () => {
     await mkdir(PREPARED, { recursive: true, mode: 0o700 });
-    const { stdout } = await promisify(execFile)(TABWIRE, ['mcp', '--install'], { env: { ...process.env, TABWIRE_HOME: PREPARED } });
+    const { stdout } = await promisify(execFile)(TABWIRE, ['mcp', '--install'], {
+      env: { ...process.env, TABWIRE_HOME: PREPARED },
+    });
     return /Ready: (.*)/.exec(stdout)[1];
   })();
   return prepared;
@@ -59,10 +64,16 @@ export async function startAgent({ home, port, args = [], env = {}, runner = tru
 /** What tests ask of an agent, whichever way it is connected. */
 export function asAgent(client, { log = () => '', pid = undefined } = {}) {
   const call = async (name, args, options) => {
-    const result = await client.callTool({ name, arguments: args }, undefined, { timeout: 60_000, ...options });
+    const result = await client.callTool({ name, arguments: args }, undefined, {
+      timeout: 60_000,
+      ...options,
+    });
     return {
       ...result,
-      text: result.content.filter(({ type }) => type === 'text').map(({ text }) => text).join('\n'),
+      text: result.content
+        .filter(({ type }) => type === 'text')
+        .map(({ text }) => text)
+        .join('\n'),
       images: result.content.filter(({ type }) => type === 'image'),
       error: result.structuredContent?.error,
     };
@@ -72,7 +83,8 @@ export function asAgent(client, { log = () => '', pid = undefined } = {}) {
     log,
     pid,
     /** Runs code; `timeout` in seconds. */
-    execute: (code, { timeout, ...options } = {}) => call('execute', timeout === undefined ? { code } : { code, timeout }, options),
+    execute: (code, { timeout, ...options } = {}) =>
+      call('execute', timeout === undefined ? { code } : { code, timeout }, options),
     reset: (options) => call('reset', {}, options),
     stop: () => client.close(),
   };
@@ -80,7 +92,9 @@ export function asAgent(client, { log = () => '', pid = undefined } = {}) {
 
 /** The worker of a server: its one child that is Node. */
 export async function workerOf(pid) {
-  const { stdout } = await promisify(execFile)('pgrep', ['-P', String(pid), 'node']).catch(() => ({ stdout: '' }));
+  const { stdout } = await promisify(execFile)('pgrep', ['-P', String(pid), 'node']).catch(() => ({
+    stdout: '',
+  }));
   return Number(stdout.trim().split('\n')[0]) || undefined;
 }
 
@@ -93,7 +107,12 @@ export async function memoryOf(pid) {
 /** An agent that the tests of one file share, on their chain; it starts at its first use and ends after them. */
 export function useAgent(shared, args = []) {
   let started;
-  const start = () => (started ??= startAgent({ home: shared.chain.relay.home, port: shared.chain.relay.port, args }));
+  const start = () =>
+    (started ??= startAgent({
+      home: shared.chain.relay.home,
+      port: shared.chain.relay.port,
+      args,
+    }));
   after(async () => (await started)?.stop());
   return {
     started: start,

@@ -48,7 +48,10 @@ export async function connectBare(url) {
       return sessionId;
     },
     /** Events of one method in one session. */
-    of: (sessionId, method) => heard.filter((event) => event.sessionId === sessionId && event.method === method).map((event) => event.params),
+    of: (sessionId, method) =>
+      heard
+        .filter((event) => event.sessionId === sessionId && event.method === method)
+        .map((event) => event.params),
     close: async () => {
       const closed = once(socket, 'close');
       socket.close();
@@ -94,6 +97,9 @@ export async function withBareClient(chain, use) {
 export async function clickAsPerson(chain, url, selector) {
   const client = await connectBare(chain.chromium.ownUrl);
   const session = await openSession(client, url);
-  await session.send('Runtime.evaluate', { expression: `document.querySelector('${selector}').click()`, userGesture: true });
+  await session.send('Runtime.evaluate', {
+    expression: `document.querySelector('${selector}').click()`,
+    userGesture: true,
+  });
   await client.close();
 }

@@ -39,16 +39,26 @@ export function useChain({ pages = {}, ...options } = {}) {
       try {
         return await use({ browser, context });
       } finally {
-        await Promise.all(context.pages().filter((page) => !there.has(page)).map((page) => page.close()));
+        await Promise.all(
+          context
+            .pages()
+            .filter((page) => !there.has(page))
+            .map((page) => page.close()),
+        );
         await browser.close();
-        await until('the slot is free', async () => (await shared.chain.relay.status()).clients === 0);
+        await until(
+          'the slot is free',
+          async () => (await shared.chain.relay.status()).clients === 0,
+        );
       }
     },
     /** Gives `use` what connects clients, as many as the relay takes; afterwards all leave, and the tabs that came are closed. */
     async withClients(use) {
       const { chain } = shared;
       const leave = [];
-      const before = await inExtension(chain, async () => (await chrome.tabs.query({})).map((tab) => tab.id));
+      const before = await inExtension(chain, async () =>
+        (await chrome.tabs.query({})).map((tab) => tab.id),
+      );
       const connect = {
         async playwright() {
           const browser = await playwright.connectOverCDP(chain.cdpUrl);
@@ -56,7 +66,10 @@ export function useChain({ pages = {}, ...options } = {}) {
           return { browser, context: browser.contexts()[0] };
         },
         async puppeteer() {
-          const browser = await puppeteer.connect({ browserWSEndpoint: chain.cdpUrl, defaultViewport: null });
+          const browser = await puppeteer.connect({
+            browserWSEndpoint: chain.cdpUrl,
+            defaultViewport: null,
+          });
           leave.push(() => browser.disconnect());
           return browser;
         },
@@ -70,7 +83,10 @@ export function useChain({ pages = {}, ...options } = {}) {
         return await use(connect);
       } finally {
         await Promise.all(leave.map((end) => end()));
-        await until('all clients have left', async () => (await chain.relay.status()).clients === 0);
+        await until(
+          'all clients have left',
+          async () => (await chain.relay.status()).clients === 0,
+        );
         await inExtension(
           chain,
           async (kept) => {
@@ -98,7 +114,9 @@ export async function asPerson(chain, use) {
 export async function inExtension(chain, run, argument) {
   return asPerson(chain, async (browser, context) => {
     const isOurs = (worker) => worker.url().includes(EXTENSION_ID);
-    const worker = context.serviceWorkers().find(isOurs) ?? (await context.waitForEvent('serviceworker', isOurs));
+    const worker =
+      context.serviceWorkers().find(isOurs) ??
+      (await context.waitForEvent('serviceworker', isOurs));
     return worker.evaluate(run, argument);
   });
 }
@@ -123,7 +141,8 @@ export async function openTabs(chain, urls, { inFront } = {}) {
       for (const url of wanted) {
         await chrome.tabs.create({ url, active: false });
       }
-      const loaded = async () => (await chrome.tabs.query({})).every((tab) => tab.status === 'complete');
+      const loaded = async () =>
+        (await chrome.tabs.query({})).every((tab) => tab.status === 'complete');
       while (!(await loaded())) {
         await new Promise((resolve) => setTimeout(resolve, 20));
       }

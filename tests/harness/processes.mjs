@@ -11,15 +11,22 @@ import { fileURLToPath } from 'node:url';
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 
 /** The binary under test: `TABWIRE_BIN`, or the debug build. */
-export const TABWIRE = process.env.TABWIRE_BIN ?? path.join(process.env.CARGO_TARGET_DIR ?? path.join(root, 'target'), 'debug/tabwire');
+export const TABWIRE =
+  process.env.TABWIRE_BIN ??
+  path.join(process.env.CARGO_TARGET_DIR ?? path.join(root, 'target'), 'debug/tabwire');
 export const EXTENSION_DIR = path.join(root, 'extension');
 export const FIXTURES_DIR = path.join(root, 'fixtures');
-export const EXTENSION_ID = /EXTENSION_ID: &str = "(\w+)"/.exec(await readFile(path.join(root, 'relay/src/bundle.rs'), 'utf8'))[1];
+export const EXTENSION_ID = /EXTENSION_ID: &str = "(\w+)"/.exec(
+  await readFile(path.join(root, 'relay/src/bundle.rs'), 'utf8'),
+)[1];
 
 /** A new folder that goes with the test. */
 export async function temporaryFolder(name) {
   const folder = await mkdtemp(path.join(tmpdir(), `tabwire-${name}-`));
-  return { path: folder, remove: () => rm(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 }) };
+  return {
+    path: folder,
+    remove: () => rm(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 }),
+  };
 }
 
 /** Waits until `probe` gives something; an event to wait for is better where there is one. */
@@ -94,7 +101,9 @@ export async function startRelay({ args = [], home: given, port = 0, env = {} } 
 /** The extension as a person installs it, pointed at a relay's port. */
 export async function installExtension(port) {
   const folder = await temporaryFolder('extension');
-  const child = spawn(TABWIRE, ['install-extension', '--to', folder.path, '--port', String(port)], { stdio: 'ignore' });
+  const child = spawn(TABWIRE, ['install-extension', '--to', folder.path, '--port', String(port)], {
+    stdio: 'ignore',
+  });
   const [code] = await once(child, 'exit');
   if (code !== 0) {
     throw new Error(`install-extension ended with ${code}`);
@@ -103,7 +112,9 @@ export async function installExtension(port) {
 }
 
 /** Finds Debian's Chromium, or what `CHROMIUM` names. */
-export const CHROMIUM = process.env.CHROMIUM ?? ['/usr/bin/chromium', '/Applications/Chromium.app/Contents/MacOS/Chromium'].find(existsSync);
+export const CHROMIUM =
+  process.env.CHROMIUM ??
+  ['/usr/bin/chromium', '/Applications/Chromium.app/Contents/MacOS/Chromium'].find(existsSync);
 
 /**
  * A real headless Chromium with the extension. Its own debugging port is open too, for what only a test may know: the
@@ -113,14 +124,25 @@ export async function startChromium({ relayPort, args = [], extensions = [] }) {
   const profile = await temporaryFolder('profile');
   const extension = relayPort === undefined ? undefined : await installExtension(relayPort);
   const withExtension = extension
-    ? [`--load-extension=${[extension.path, ...extensions].join(',')}`, '--disable-features=DisableLoadExtensionCommandLineSwitch']
+    ? [
+        `--load-extension=${[extension.path, ...extensions].join(',')}`,
+        '--disable-features=DisableLoadExtensionCommandLineSwitch',
+      ]
     : [];
   const child = spawn(
     CHROMIUM,
     [
-      '--headless=new', `--user-data-dir=${profile.path}`, '--remote-debugging-port=0', ...withExtension,
-      '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync',
-      ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []), ...args, 'about:blank',
+      '--headless=new',
+      `--user-data-dir=${profile.path}`,
+      '--remote-debugging-port=0',
+      ...withExtension,
+      '--no-first-run',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+      ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []),
+      ...args,
+      'about:blank',
     ],
     { stdio: ['ignore', 'ignore', 'pipe'] },
   );
@@ -151,7 +173,11 @@ export async function startChromium({ relayPort, args = [], extensions = [] }) {
 /** Relay and Chromium, joined by the extension. */
 export async function startChain(options = {}) {
   const relay = await startRelay(options);
-  const chromium = await startChromium({ relayPort: relay.port, args: options.chromiumArgs, extensions: options.extensions });
+  const chromium = await startChromium({
+    relayPort: relay.port,
+    args: options.chromiumArgs,
+    extensions: options.extensions,
+  });
   await until('the extension connects', async () => (await relay.status()).extension);
   return {
     relay,

@@ -17,15 +17,23 @@ function renderers(chain) {
       return false; // It has just ended.
     }
   };
-  return readdirSync('/proc').filter((name) => /^\d+$/.test(name) && isRenderer(name)).map(Number);
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name) && isRenderer(name))
+    .map(Number);
 }
 
 /** The process that runs the page or frame at this path: the one without which it does not answer, and with which it does. */
 export function rendererOf(chain, path) {
   return asPerson(chain, async (_, own) => {
     const frames = () => own.pages().flatMap((page) => page.frames());
-    const frame = await until(`${path} is there`, () => frames().find((frame) => frame.url().endsWith(path)));
-    const answers = () => Promise.race([frame.evaluate(() => true), new Promise((resolve) => setTimeout(resolve, 1_000, false))]);
+    const frame = await until(`${path} is there`, () =>
+      frames().find((frame) => frame.url().endsWith(path)),
+    );
+    const answers = () =>
+      Promise.race([
+        frame.evaluate(() => true),
+        new Promise((resolve) => setTimeout(resolve, 1_000, false)),
+      ]);
     await frame.evaluate(() => true);
     for (const pid of renderers(chain)) {
       process.kill(pid, 'SIGSTOP');

@@ -12,7 +12,13 @@ import { runnerFolder } from '../harness/agent.mjs';
 const { BrowserLink } = await import(path.join(await runnerFolder(), 'browser_link.mjs'));
 
 const TARGETS = ['A', 'B'].map((letter) => ({
-  targetId: letter.repeat(32), type: 'page', title: `Tab ${letter}`, url: `http://site/${letter}`, attached: true, canAccessOpener: false, browserContextId: 'C',
+  targetId: letter.repeat(32),
+  type: 'page',
+  title: `Tab ${letter}`,
+  url: `http://site/${letter}`,
+  attached: true,
+  canAccessOpener: false,
+  browserContextId: 'C',
 }));
 
 /** A browser whose pages answer every command with an error, as those do that hang. */
@@ -22,7 +28,13 @@ async function startBrowser() {
   server.on('connection', (socket) => {
     const send = (message) => socket.send(JSON.stringify(message));
     const answers = {
-      'Browser.getVersion': { product: 'Chrome/150.0.0.0', userAgent: 'test', protocolVersion: '1.3', revision: '', jsVersion: '' },
+      'Browser.getVersion': {
+        product: 'Chrome/150.0.0.0',
+        userAgent: 'test',
+        protocolVersion: '1.3',
+        revision: '',
+        jsVersion: '',
+      },
       'Target.getTargets': { targetInfos: TARGETS },
       'Target.getTargetInfo': { targetInfo: { ...TARGETS[0], type: 'browser' } },
       'Target.attachToBrowserTarget': { sessionId: 'browser' },
@@ -34,7 +46,16 @@ async function startBrowser() {
         return;
       }
       if (method === 'Target.setAutoAttach') {
-        TARGETS.forEach((targetInfo) => send({ method: 'Target.attachedToTarget', params: { sessionId: `of ${targetInfo.targetId}`, targetInfo, waitingForDebugger: false } }));
+        TARGETS.forEach((targetInfo) =>
+          send({
+            method: 'Target.attachedToTarget',
+            params: {
+              sessionId: `of ${targetInfo.targetId}`,
+              targetInfo,
+              waitingForDebugger: false,
+            },
+          }),
+        );
       }
       send({ id, sessionId, result: answers[method] ?? {} });
     });

@@ -41,7 +41,10 @@ test('the last value is what comes back, also before empty statements, and brace
     ['{ a: 1 }', { a: 1 }],
     ['{ a: 1, b: 2 }', { a: 1, b: 2 }],
     ['{ a: 1, b: 2 };\n', { a: 1, b: 2 }],
-    ['const a = 1;\n{ a, b: await Promise.resolve({ c: [{ d: 2 },\n{ d: 3 }] }) } // both', { a: 1, b: { c: [{ d: 2 }, { d: 3 }] } }],
+    [
+      'const a = 1;\n{ a, b: await Promise.resolve({ c: [{ d: 2 },\n{ d: 3 }] }) } // both',
+      { a: 1, b: { c: [{ d: 2 }, { d: 3 }] } },
+    ],
     ['{}', {}],
     ['{ Math.max(1, 2); }', undefined],
     ['if (true)\n{ 5 }', undefined],
@@ -58,6 +61,10 @@ test('what the parser takes and V8 refuses is told with line and caret too', () 
     ['const x = 1;\n  let await = x', 'line 2, column 7:\n    let await = x\n        ^'],
     ['{ a: 1, b: }', 'line 1, column 10:'],
   ]) {
-    assert.throws(() => compile(code), (error) => error.name === 'SyntaxError' && error.message.includes(words), code);
+    assert.throws(
+      () => compile(code),
+      (error) => error.name === 'SyntaxError' && error.message.includes(words),
+      code,
+    );
   }
 });

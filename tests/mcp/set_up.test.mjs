@@ -15,12 +15,20 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 
 import { asAgent, prepareRunner, startAgent, useAgent } from '../harness/agent.mjs';
 import { useChain } from '../harness/chain.mjs';
-import { TABWIRE, endProcess, isRunning, startRelay, temporaryFolder, until } from '../harness/processes.mjs';
+import {
+  TABWIRE,
+  endProcess,
+  isRunning,
+  startRelay,
+  temporaryFolder,
+  until,
+} from '../harness/processes.mjs';
 
 const shared = useChain({ args: ['--client-mode', 'multi-client'] });
 const agent = useAgent(shared);
 
-const INSTALL_NODE = process.platform === 'darwin' ? 'brew install node' : 'sudo apt-get install nodejs npm';
+const INSTALL_NODE =
+  process.platform === 'darwin' ? 'brew install node' : 'sudo apt-get install nodejs npm';
 
 /** A port that nobody listens on. */
 async function freePort() {
@@ -32,7 +40,8 @@ async function freePort() {
   return port;
 }
 
-const stateOf = async (home) => JSON.parse(await readFile(path.join(home.path, 'state.json'), 'utf8'));
+const stateOf = async (home) =>
+  JSON.parse(await readFile(path.join(home.path, 'state.json'), 'utf8'));
 
 async function endRelayOf(home) {
   const { pid } = await stateOf(home);
@@ -43,7 +52,10 @@ async function endRelayOf(home) {
 test('the two tools cost an agent few tokens, and say what they do to the world', async () => {
   const { client } = await agent.started();
   const { tools } = await client.listTools();
-  assert.deepEqual(tools.map(({ name }) => name), ['execute', 'reset']);
+  assert.deepEqual(
+    tools.map(({ name }) => name),
+    ['execute', 'reset'],
+  );
   // English and JSON are about four characters a token; three are on the safe side.
   const tokens = JSON.stringify(tools).length / 3;
   assert.ok(tokens <= 1_200, `${tokens} tokens`);
@@ -60,11 +72,22 @@ test('the MCP inspector lists the tools and calls them', async () => {
   const { relay } = shared.chain;
   await prepareRunner(relay.home);
   const inspect = async (...args) => {
-    const { stdout } = await promisify(execFile)(inspector, ['--cli', '-e', `TABWIRE_HOME=${relay.home.path}`, TABWIRE, 'mcp', ...args], { timeout: 60_000 });
+    const { stdout } = await promisify(execFile)(
+      inspector,
+      ['--cli', '-e', `TABWIRE_HOME=${relay.home.path}`, TABWIRE, 'mcp', ...args],
+      { timeout: 60_000 },
+    );
     return JSON.parse(stdout);
   };
   assert.equal((await inspect('--method', 'tools/list')).tools.length, 2);
-  const { content } = await inspect('--method', 'tools/call', '--tool-name', 'execute', '--tool-arg', 'code=return 6 * 7');
+  const { content } = await inspect(
+    '--method',
+    'tools/call',
+    '--tool-name',
+    'execute',
+    '--tool-arg',
+    'code=return 6 * 7',
+  );
   assert.deepEqual(content, [{ type: 'text', text: '42' }]);
 });
 
@@ -73,10 +96,15 @@ test('where no relay runs one is started, which stays; without an extension it s
   const port = await freePort();
   const lonely = await startAgent({ home, port });
   try {
-    await until('the relay is there before the first call', () => fetch(`http://127.0.0.1:${port}/`).catch(() => undefined));
+    await until('the relay is there before the first call', () =>
+      fetch(`http://127.0.0.1:${port}/`).catch(() => undefined),
+    );
     const { text, error } = await lonely.execute('1');
     assert.equal(error.kind, 'no-extension');
-    assert.match(text, /`tabwire install-extension`, then chrome:\/\/extensions, Developer mode, Load unpacked/);
+    assert.match(
+      text,
+      /`tabwire install-extension`, then chrome:\/\/extensions, Developer mode, Load unpacked/,
+    );
     assert.match(text, /`tabwire up`/);
     await lonely.stop();
     assert.ok((await fetch(`http://127.0.0.1:${port}/`)).ok, 'it outlives its server');
@@ -105,66 +133,106 @@ async function withoutRunner(use) {
   }
 }
 
-test('at the first use the runner is installed, with progress; without Node or npm it says the one thing to do', () => withoutRunner(async (home, programs) => {
-  const start = (env) => startAgent({ home, port: shared.chain.relay.port, env, runner: false });
-  const without = await start({ PATH: programs });
-  assert.ok((await without.execute('1')).text.includes(`Node.js 20 or newer, and \`node\` was not found\nNext: Ask the person to run \`${INSTALL_NODE}\``));
-  await without.stop();
+test('at the first use the runner is installed, with progress; without Node or npm it says the one thing to do', () =>
+  withoutRunner(async (home, programs) => {
+    const start = (env) => startAgent({ home, port: shared.chain.relay.port, env, runner: false });
+    const without = await start({ PATH: programs });
+    assert.ok(
+      (await without.execute('1')).text.includes(
+        `Node.js 20 or newer, and \`node\` was not found\nNext: Ask the person to run \`${INSTALL_NODE}\``,
+      ),
+    );
+    await without.stop();
 
-  await symlink(process.execPath, path.join(programs, 'node'));
-  const withoutNpm = await start({ PATH: programs });
-  const { text: words, error } = await withoutNpm.execute('1');
-  assert.equal(error.kind, 'no-npm');
-  assert.ok(words.includes(`\`npm\`, which brings it, was not found\nNext: Ask the person to run \`${INSTALL_NODE}\``), words);
-  await withoutNpm.stop();
+    await symlink(process.execPath, path.join(programs, 'node'));
+    const withoutNpm = await start({ PATH: programs });
+    const { text: words, error } = await withoutNpm.execute('1');
+    assert.equal(error.kind, 'no-npm');
+    assert.ok(
+      words.includes(
+        `\`npm\`, which brings it, was not found\nNext: Ask the person to run \`${INSTALL_NODE}\``,
+      ),
+      words,
+    );
+    await withoutNpm.stop();
 
-  await writeFile(path.join(programs, 'npm'), '#!/bin/sh\necho "npm error network unreachable" >&2\nexit 1\n');
-  await chmod(path.join(programs, 'npm'), 0o755);
-  const offline = await start({ PATH: `${programs}:/bin` });
-  assert.match((await offline.execute('1')).text, /could not be installed: npm ended with exit status: 1: npm error network unreachable\nNext: Ask the person to run `tabwire mcp --install`/);
-  await offline.stop();
+    await writeFile(
+      path.join(programs, 'npm'),
+      '#!/bin/sh\necho "npm error network unreachable" >&2\nexit 1\n',
+    );
+    await chmod(path.join(programs, 'npm'), 0o755);
+    const offline = await start({ PATH: `${programs}:/bin` });
+    assert.match(
+      (await offline.execute('1')).text,
+      /could not be installed: npm ended with exit status: 1: npm error network unreachable\nNext: Ask the person to run `tabwire mcp --install`/,
+    );
+    await offline.stop();
 
-  const whole = await start({});
-  const messages = [];
-  const { text } = await whole.execute('2', { onprogress: ({ message }) => messages.push(message) });
-  assert.equal(text, '2');
-  assert.equal(messages[0], 'installing playwright-core, once (npm, about 15 MB)');
-  assert.ok(messages.includes('playwright-core is installed'));
-  assert.match(whole.log(), /installing playwright-core, once/);
-  await whole.stop();
-}));
+    const whole = await start({});
+    const messages = [];
+    const { text } = await whole.execute('2', {
+      onprogress: ({ message }) => messages.push(message),
+    });
+    assert.equal(text, '2');
+    assert.equal(messages[0], 'installing playwright-core, once (npm, about 15 MB)');
+    assert.ok(messages.includes('playwright-core is installed'));
+    assert.match(whole.log(), /installing playwright-core, once/);
+    await whole.stop();
+  }));
 
-test('a Node that is too old is told of with the way to a newer one, before and after the runner was installed', () => withoutRunner(async (home, programs) => {
-  await writeFile(path.join(programs, 'node'), '#!/bin/sh\nif [ "$1" = --version ]; then echo v16.20.2; exit; fi\necho "SyntaxError: Unexpected token" >&2\nexit 1\n');
-  await chmod(path.join(programs, 'node'), 0o755);
-  for (const runner of [false, true]) {
-    const old = await startAgent({ home, port: shared.chain.relay.port, env: { PATH: `${programs}:/bin` }, runner });
-    const { text, error } = await old.execute('1');
-    assert.equal(error.kind, 'node-too-old', text);
-    assert.match(text, /`node --version` says 'v16\.20\.2'\nNext: Ask the person to run `(sudo npx --yes n lts|brew upgrade node)`/);
-    await old.stop();
-  }
-}));
+test('a Node that is too old is told of with the way to a newer one, before and after the runner was installed', () =>
+  withoutRunner(async (home, programs) => {
+    await writeFile(
+      path.join(programs, 'node'),
+      '#!/bin/sh\nif [ "$1" = --version ]; then echo v16.20.2; exit; fi\necho "SyntaxError: Unexpected token" >&2\nexit 1\n',
+    );
+    await chmod(path.join(programs, 'node'), 0o755);
+    for (const runner of [false, true]) {
+      const old = await startAgent({
+        home,
+        port: shared.chain.relay.port,
+        env: { PATH: `${programs}:/bin` },
+        runner,
+      });
+      const { text, error } = await old.execute('1');
+      assert.equal(error.kind, 'node-too-old', text);
+      assert.match(
+        text,
+        /`node --version` says 'v16\.20\.2'\nNext: Ask the person to run `(sudo npx --yes n lts|brew upgrade node)`/,
+      );
+      await old.stop();
+    }
+  }));
 
-test('installs that run at once agree on one runner; one that is broken is told of with the way out', () => withoutRunner(async (home) => {
-  const install = () => promisify(execFile)(TABWIRE, ['mcp', '--install'], { env: { ...process.env, TABWIRE_HOME: home.path } });
-  const [{ stdout }] = await Promise.all([install(), install()]);
-  assert.equal((await readdir(path.join(home.path, 'runner'))).length, 1);
-  const folder = /Ready: (\S+)/.exec(stdout)[1];
-  await rm(path.join(folder, 'node_modules/acorn'), { recursive: true });
-  const broken = await startAgent({ home, port: shared.chain.relay.port, runner: false });
-  const { text } = await broken.execute('1');
-  assert.match(text, /could not be started: [\s\S]*Cannot find package 'acorn'/);
-  assert.ok(text.includes(`Next: Ask the person to run \`rm -r '${folder}' && tabwire mcp --install\``), text);
-  await broken.stop();
-}));
+test('installs that run at once agree on one runner; one that is broken is told of with the way out', () =>
+  withoutRunner(async (home) => {
+    const install = () =>
+      promisify(execFile)(TABWIRE, ['mcp', '--install'], {
+        env: { ...process.env, TABWIRE_HOME: home.path },
+      });
+    const [{ stdout }] = await Promise.all([install(), install()]);
+    assert.equal((await readdir(path.join(home.path, 'runner'))).length, 1);
+    const folder = /Ready: (\S+)/.exec(stdout)[1];
+    await rm(path.join(folder, 'node_modules/acorn'), { recursive: true });
+    const broken = await startAgent({ home, port: shared.chain.relay.port, runner: false });
+    const { text } = await broken.execute('1');
+    assert.match(text, /could not be started: [\s\S]*Cannot find package 'acorn'/);
+    assert.ok(
+      text.includes(`Next: Ask the person to run \`rm -r '${folder}' && tabwire mcp --install\``),
+      text,
+    );
+    await broken.stop();
+  }));
 
 test('a port that something else has, and a relay of another home, are told apart', async () => {
   const other = http.createServer((_, response) => response.end('hello')).listen(0, '127.0.0.1');
   await once(other, 'listening');
   const home = await temporaryFolder('mcp');
   const stranger = await startAgent({ home, port: other.address().port });
-  assert.match((await stranger.execute('1')).text, /does not answer as a Tabwire relay does\nNext: .*another --port/);
+  assert.match(
+    (await stranger.execute('1')).text,
+    /does not answer as a Tabwire relay does\nNext: .*another --port/,
+  );
   await stranger.stop();
   other.close();
   const seen = [];
@@ -181,13 +249,19 @@ test('a port that something else has, and a relay of another home, are told apar
   const deceived = await startAgent({ home, port: squatter.address().port });
   assert.match((await deceived.execute('1')).text, /is not the relay of this home/);
   // A relay that was killed has left its file; its number is another's by now, and its port is this one.
-  await writeFile(path.join(home.path, 'state.json'), JSON.stringify({ port: squatter.address().port, pid: process.pid }));
+  await writeFile(
+    path.join(home.path, 'state.json'),
+    JSON.stringify({ port: squatter.address().port, pid: process.pid }),
+  );
   assert.match((await deceived.execute('1')).text, /is not the relay of this home/);
   assert.deepEqual([...new Set(seen)], ['/'], 'and is told no token');
   await deceived.stop();
   squatter.close();
   const foreign = await startAgent({ home, port: shared.chain.relay.port });
-  assert.match((await foreign.execute('1')).text, /is not the relay of this home\nNext: It belongs to another home/);
+  assert.match(
+    (await foreign.execute('1')).text,
+    /is not the relay of this home\nNext: It belongs to another home/,
+  );
   await foreign.stop();
   await home.remove();
 });
@@ -228,7 +302,12 @@ test('a port that was asked for starts no relay beside the one of this home', as
   try {
     const { text, error } = await elsewhere.execute('1');
     assert.equal(error.kind, 'relay-elsewhere');
-    assert.ok(text.includes(`this home's relay runs on port ${relay.port} (process ${relay.child.pid}), and not on port ${port}\nNext: Leave out --port`), text);
+    assert.ok(
+      text.includes(
+        `this home's relay runs on port ${relay.port} (process ${relay.child.pid}), and not on port ${port}\nNext: Leave out --port`,
+      ),
+      text,
+    );
     await assert.rejects(fetch(`http://127.0.0.1:${port}/`));
   } finally {
     await elsewhere.stop();
@@ -244,7 +323,12 @@ test('a relay of this home that is stopped is told of as ours, and not as a prog
   try {
     const { text, error } = await waiting.execute('1');
     assert.equal(error.kind, 'silent-relay');
-    assert.ok(text.includes(`this home's relay (process ${pid}, port ${relay.port}) does not answer\nNext: Ask the person to run \`kill -CONT ${pid}\``), text);
+    assert.ok(
+      text.includes(
+        `this home's relay (process ${pid}, port ${relay.port}) does not answer\nNext: Ask the person to run \`kill -CONT ${pid}\``,
+      ),
+      text,
+    );
     relay.child.kill('SIGCONT');
     assert.equal((await waiting.execute('1')).error.kind, 'no-extension');
   } finally {
@@ -257,34 +341,61 @@ test('a relay of this home that is stopped is told of as ours, and not as a prog
 test('over HTTP only those with the token are let in, from no web page, and on this machine only', async () => {
   const { home, port } = shared.chain.relay;
   await prepareRunner(home);
-  const child = spawn(TABWIRE, ['mcp', '--http', '127.0.0.1:0', '--port', String(port)], { env: { ...process.env, TABWIRE_HOME: home.path } });
+  const child = spawn(TABWIRE, ['mcp', '--http', '127.0.0.1:0', '--port', String(port)], {
+    env: { ...process.env, TABWIRE_HOME: home.path },
+  });
   let printed = '';
   child.stdout.on('data', (data) => (printed += data));
   try {
-    const [address] = await until('it listens', () => /http:\/\/127\.0\.0\.1:\d+\/mcp/.exec(printed));
+    const [address] = await until('it listens', () =>
+      /http:\/\/127\.0\.0\.1:\d+\/mcp/.exec(printed),
+    );
     const token = (await readFile(path.join(home.path, 'auth-token'), 'utf8')).trim();
     assert.ok(!printed.includes(token));
     const post = (headers) =>
       new Promise((resolve, reject) => {
-        const request = http.request(address, { method: 'POST', headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...headers } }, (response) => {
-          response.resume();
-          resolve(response.statusCode);
-        });
+        const request = http.request(
+          address,
+          {
+            method: 'POST',
+            headers: {
+              'content-type': 'application/json',
+              accept: 'application/json, text/event-stream',
+              ...headers,
+            },
+          },
+          (response) => {
+            response.resume();
+            resolve(response.statusCode);
+          },
+        );
         request.on('error', reject);
         request.end('{}');
       });
     const bearer = { authorization: `Bearer ${token}` };
     assert.equal(await post({}), 401);
-    assert.match((await (await fetch(address, { method: 'POST' })).json()).error, /missing or wrong: send what is in the file auth-token of Tabwire's home as `Authorization: Bearer`/);
+    assert.match(
+      (await (await fetch(address, { method: 'POST' })).json()).error,
+      /missing or wrong: send what is in the file auth-token of Tabwire's home as `Authorization: Bearer`/,
+    );
     assert.equal(await post({ authorization: 'Bearer wrong' }), 401);
     assert.equal(await post({ ...bearer, origin: 'https://example.com' }), 403);
     assert.equal(await post({ ...bearer, host: 'example.com' }), 403);
     assert.equal(await post({ ...bearer, 'sec-fetch-site': 'cross-site' }), 403);
 
     const client = new Client({ name: 'tests', version: '1' });
-    await client.connect(new StreamableHTTPClientTransport(new URL(address), { requestInit: { headers: bearer } }));
+    await client.connect(
+      new StreamableHTTPClientTransport(new URL(address), { requestInit: { headers: bearer } }),
+    );
     const remote = asAgent(client);
-    assert.equal((await remote.execute('state.n = 1; await page.setContent("<title>Far</title>"); page.title()')).text, 'Far');
+    assert.equal(
+      (
+        await remote.execute(
+          'state.n = 1; await page.setContent("<title>Far</title>"); page.title()',
+        )
+      ).text,
+      'Far',
+    );
     assert.equal((await remote.execute('state.n')).text, '1');
     await remote.stop();
 
@@ -294,5 +405,8 @@ test('over HTTP only those with the token are let in, from no web page, and on t
   } finally {
     await endProcess(child);
   }
-  await assert.rejects(promisify(execFile)(TABWIRE, ['mcp', '--http', '0.0.0.0:0']), /Tabwire listens on 127\.0\.0\.1 only/);
+  await assert.rejects(
+    promisify(execFile)(TABWIRE, ['mcp', '--http', '0.0.0.0:0']),
+    /Tabwire listens on 127\.0\.0\.1 only/,
+  );
 });

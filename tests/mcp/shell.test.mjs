@@ -13,13 +13,18 @@ import { TABWIRE, temporaryFolder } from '../harness/processes.mjs';
 
 const shared = useChain({
   pages: {
-    '/one': '<title>One</title><button>Press</button>', '/two': '<title>Two</title>',
-    '/tall': '<title>Tall</title><body style="margin: 0"><button>Top</button><div style="height: 12000px">',
+    '/one': '<title>One</title><button>Press</button>',
+    '/two': '<title>Two</title>',
+    '/tall':
+      '<title>Tall</title><body style="margin: 0"><button>Top</button><div style="height: 12000px">',
   },
 });
 
 /** Runs a command in the chain's home; `input` goes to its stdin. */
-async function tabwire(args, { input = '', interruptAt = undefined, home = shared.chain.relay.home } = {}) {
+async function tabwire(
+  args,
+  { input = '', interruptAt = undefined, home = shared.chain.relay.home } = {},
+) {
   await prepareRunner(home);
   const child = spawn(TABWIRE, args, { env: { ...process.env, TABWIRE_HOME: home.path } });
   const heard = { stdout: '', stderr: '' };
@@ -32,36 +37,53 @@ async function tabwire(args, { input = '', interruptAt = undefined, home = share
   return { code, ...heard };
 }
 
-const openUrls = () => inExtension(shared.chain, async () => (await chrome.tabs.query({})).map((tab) => tab.url).sort());
+const openUrls = () =>
+  inExtension(shared.chain, async () => (await chrome.tabs.query({})).map((tab) => tab.url).sort());
 
 test('code comes from the command line, a file or stdin, and its value is printed', async () => {
   const folder = await temporaryFolder('shell');
   await writeFile(path.join(folder.path, 'code.js'), 'console.log("from a file");\nreturn 1 + 1;');
   assert.deepEqual(await tabwire(['exec', '-e', '6 * 7']), { code: 0, stdout: '42\n', stderr: '' });
-  assert.equal((await tabwire(['exec', path.join(folder.path, 'code.js')])).stdout, 'from a file\n2\n');
+  assert.equal(
+    (await tabwire(['exec', path.join(folder.path, 'code.js')])).stdout,
+    'from a file\n2\n',
+  );
   assert.equal((await tabwire(['exec', '-'], { input: '"from stdin"' })).stdout, 'from stdin\n');
   await folder.remove();
 });
 
 test('the tabs are as they were when a run is done', async () => {
   const before = await openUrls();
-  assert.equal((await tabwire(['exec', '-e', `await page.goto('${shared.site.url('/one')}'); page.title()`])).stdout, 'One\n');
+  assert.equal(
+    (await tabwire(['exec', '-e', `await page.goto('${shared.site.url('/one')}'); page.title()`]))
+      .stdout,
+    'One\n',
+  );
   assert.deepEqual(await openUrls(), before);
   await tabwire(['exec', '--timeout', '1', '-e', 'await page.title(); for (;;) {}']);
   assert.deepEqual(await openUrls(), before, 'also when its code had to be ended');
   const code = `await page.goto('${shared.site.url('/two')}'); await new Promise(() => {})`;
-  assert.equal((await tabwire(['exec', '-e', code], { interruptAt: shared.site.asked('/two') })).code, 4);
+  assert.equal(
+    (await tabwire(['exec', '-e', code], { interruptAt: shared.site.asked('/two') })).code,
+    4,
+  );
   assert.deepEqual(await openUrls(), before, 'or was interrupted');
 });
 
 test('a shell gets all of the output; what is too long even for it is an error', async () => {
   for (const length of [300_000, 30_000_000]) {
-    assert.equal((await tabwire(['exec', '-e', `"x".repeat(${length})`])).stdout.length, length + 1);
+    assert.equal(
+      (await tabwire(['exec', '-e', `"x".repeat(${length})`])).stdout.length,
+      length + 1,
+    );
   }
   const { code, stdout, stderr } = await tabwire(['exec', '-e', '"x".repeat(70_000_000)']);
   assert.equal(code, 1);
   assert.ok(stdout.startsWith('x'.repeat(64 << 20)));
-  assert.match(stderr, /^Error: RangeError: the output is longer than 67108864 characters; what came after them is lost\nNext: /);
+  assert.match(
+    stderr,
+    /^Error: RangeError: the output is longer than 67108864 characters; what came after them is lost\nNext: /,
+  );
 });
 
 test('the exit code tells a fault of the code from one of the set-up and from the clock', async () => {
@@ -76,7 +98,14 @@ test('the exit code tells a fault of the code from one of the set-up and from th
 
 test('--json is one object for a program, and pictures are written to files', async () => {
   const folder = await temporaryFolder('shell');
-  const { stdout } = await tabwire(['exec', '--json', '--images', folder.path, '-e', 'await page.setContent("<p>x"); await screenshot(); ({ a: 1 })']);
+  const { stdout } = await tabwire([
+    'exec',
+    '--json',
+    '--images',
+    folder.path,
+    '-e',
+    'await page.setContent("<p>x"); await screenshot(); ({ a: 1 })',
+  ]);
   const { ok, text, images, error } = JSON.parse(stdout);
   assert.deepEqual([ok, text, error], [true, '{"a":1}', null]);
   assert.equal((await readFile(images[0])).subarray(1, 4).toString(), 'PNG');
@@ -106,17 +135,32 @@ test('--json is an object also where nothing could be run', async () => {
   }
   const { code, stdout, stderr } = await tabwire(['exec', nothing]);
   assert.deepEqual([code, stdout], [2, '']);
-  assert.match(stderr, /^Error: cannot read \S+nothing\.js: No such file.*\nNext: Name a file with the code/);
+  assert.match(
+    stderr,
+    /^Error: cannot read \S+nothing\.js: No such file.*\nNext: Name a file with the code/,
+  );
   await unusable.remove();
 });
 
 test('a picture that cannot be written costs nothing of the answer', async () => {
   const code = 'await page.setContent("<p>x"); await screenshot(); "the value"';
-  const { stdout, stderr, code: status } = await tabwire(['exec', '--images', '/nowhere/at/all', '-e', code]);
+  const {
+    stdout,
+    stderr,
+    code: status,
+  } = await tabwire(['exec', '--images', '/nowhere/at/all', '-e', code]);
   assert.deepEqual([status, stdout], [5, 'the value\n']);
-  assert.match(stderr, /^Error: cannot write a picture to \/nowhere\/at\/all: No such file.*\nNext: /);
-  const told = JSON.parse((await tabwire(['exec', '--json', '--images', '/nowhere/at/all', '-e', code])).stdout);
-  assert.deepEqual([told.ok, told.text, told.images, told.error.kind], [false, 'the value', [], 'unwritable']);
+  assert.match(
+    stderr,
+    /^Error: cannot write a picture to \/nowhere\/at\/all: No such file.*\nNext: /,
+  );
+  const told = JSON.parse(
+    (await tabwire(['exec', '--json', '--images', '/nowhere/at/all', '-e', code])).stdout,
+  );
+  assert.deepEqual(
+    [told.ok, told.text, told.images, told.error.kind],
+    [false, 'the value', [], 'unwritable'],
+  );
 });
 
 test('a reader that has enough ends a command quietly', async () => {
@@ -138,7 +182,11 @@ test('a picture for a shell has all of the page, and is what its name says', asy
   const folder = await temporaryFolder('shell');
   const take = async (name, ...more) => {
     const file = path.join(folder.path, name);
-    assert.deepEqual(await tabwire(['screenshot', '/tall', '--full-page', ...more, '-o', file]), { code: 0, stdout: `${file}\n`, stderr: '' });
+    assert.deepEqual(await tabwire(['screenshot', '/tall', '--full-page', ...more, '-o', file]), {
+      code: 0,
+      stdout: `${file}\n`,
+      stderr: '',
+    });
     return readFile(file);
   };
   const png = await take('shot.png');
@@ -147,7 +195,10 @@ test('a picture for a shell has all of the page, and is what its name says', asy
   for (const options of [[], ['--labels']]) {
     assert.equal((await take('shot.jpg', ...options)).readUInt16BE(0), 0xffd8);
   }
-  assert.equal((await tabwire(['screenshot', '/tall', '-o', path.join(folder.path, 'shot.webp')])).code, 2);
+  assert.equal(
+    (await tabwire(['screenshot', '/tall', '-o', path.join(folder.path, 'shot.webp')])).code,
+    2,
+  );
   await folder.remove();
 });
 
@@ -155,7 +206,8 @@ test('tabs, snapshot and screenshot are short forms, of a tab by number or a par
   await openTabs(shared.chain, [shared.site.url('/one'), shared.site.url('/two')]);
   const folder = await temporaryFolder('shell');
   const listed = await tabwire(['tabs']);
-  const [, index] = /\[(\d+)\] One \| http\S+\/one/.exec(listed.stdout) ?? assert.fail(JSON.stringify(listed));
+  const [, index] =
+    /\[(\d+)\] One \| http\S+\/one/.exec(listed.stdout) ?? assert.fail(JSON.stringify(listed));
   const tabs = JSON.parse((await tabwire(['tabs', '--json'])).stdout);
   assert.equal(tabs[index].title, 'One');
   assert.match((await tabwire(['snapshot', index])).stdout, /- button "Press" \[ref=e\d+\]/);

@@ -16,11 +16,20 @@ const shared = useChain();
 /** Stands before the relay, where its home says that the relay is, and keeps when each path was asked for. */
 async function watchRelay(relay) {
   const asked = [];
-  const keep = ({ url }) => asked.push({ path: new URL(url, 'http://relay').pathname, at: performance.now() });
-  const passed = ({ method, url, headers }) => ({ method, path: url, headers: { ...headers, host: `127.0.0.1:${relay.port}` }, host: '127.0.0.1', port: relay.port });
+  const keep = ({ url }) =>
+    asked.push({ path: new URL(url, 'http://relay').pathname, at: performance.now() });
+  const passed = ({ method, url, headers }) => ({
+    method,
+    path: url,
+    headers: { ...headers, host: `127.0.0.1:${relay.port}` },
+    host: '127.0.0.1',
+    port: relay.port,
+  });
   const server = http.createServer((request, response) => {
     keep(request);
-    http.get(passed(request), (answer) => answer.pipe(response.writeHead(answer.statusCode, answer.headers)));
+    http.get(passed(request), (answer) =>
+      answer.pipe(response.writeHead(answer.statusCode, answer.headers)),
+    );
   });
   server.on('upgrade', (request, socket, head) => {
     keep(request);
@@ -63,11 +72,18 @@ test('a busy slot is asked for every 200 to 400 ms, never at a fixed beat, and c
     const gaps = times.slice(1).map((at, index) => at - times[index]);
     assert.ok(gaps.length >= 6, `asked ${times.length} times`);
     // A busy machine makes one late, and the next seem early; it does not do so to half of them.
-    assert.ok(gaps.every((gap) => gap > 180), `${gaps}`);
+    assert.ok(
+      gaps.every((gap) => gap > 180),
+      `${gaps}`,
+    );
     const sorted = gaps.toSorted((a, b) => a - b);
     assert.ok(sorted[Math.floor(gaps.length / 2)] < 450, `${gaps}`);
     assert.ok(sorted.at(-1) - sorted[0] > 20, `a fixed beat: ${gaps}`);
-    assert.equal(watch.times('/cdp').length, 2, 'one that was refused, and one when the slot was free');
+    assert.equal(
+      watch.times('/cdp').length,
+      2,
+      'one that was refused, and one when the slot was free',
+    );
   } finally {
     await waiting.stop();
     await holder.stop();

@@ -19,25 +19,96 @@ export const operations = [
   { name: 'url', run: (page, { site }) => page.url().replace(site.url(''), '') },
   { name: 'content', run: async (page) => (await page.content()).length },
   { name: 'evaluate', run: (page) => page.evaluate((n) => [n * 2, document.title], 21) },
-  { name: 'evaluate throws', run: (page) => page.evaluate(() => { throw new TypeError('thrown'); }).catch((error) => error.message.split('\n')[0]) },
-  { name: 'evaluateHandle', run: async (page) => (await page.evaluateHandle(() => document.querySelector('h1'))).evaluate((heading) => heading.textContent) },
+  {
+    name: 'evaluate throws',
+    run: (page) =>
+      page
+        .evaluate(() => {
+          throw new TypeError('thrown');
+        })
+        .catch((error) => error.message.split('\n')[0]),
+  },
+  {
+    name: 'evaluateHandle',
+    run: async (page) =>
+      (await page.evaluateHandle(() => document.querySelector('h1'))).evaluate(
+        (heading) => heading.textContent,
+      ),
+  },
   { name: 'click', run: async (page) => [await page.click('#once'), await logged(page)] },
   { name: 'dblclick', run: async (page) => [await page.dblclick('#once'), await logged(page)] },
   { name: 'hover', run: async (page) => [await page.hover('#hovered'), await logged(page)] },
-  { name: 'fill', run: async (page) => [await page.fill('#text', 'filled'), await page.inputValue('#text')] },
-  { name: 'type', run: async (page) => [await page.locator('#text').pressSequentially('abc'), await page.inputValue('#text'), await logged(page)] },
-  { name: 'press', run: async (page) => [await page.press('#text', 'Shift+A'), await page.inputValue('#text')] },
-  { name: 'check', run: async (page) => [await page.check('#check'), await page.isChecked('#check')] },
-  { name: 'selectOption', run: async (page) => [await page.selectOption('#select', 'two'), await page.inputValue('#select')] },
-  { name: 'drag', run: async (page) => [await page.dragAndDrop('#source', '#target'), await logged(page)] },
-  { name: 'screenshot of the page', run: async (page) => png(await page.screenshot()) && (await page.evaluate(() => innerWidth)) > 0 },
-  { name: 'screenshot of the full page', run: async (page) => png(await page.screenshot({ fullPage: true })).height > 2_900 },
-  { name: 'screenshot of an element', run: async (page) => png(await page.locator('#box').screenshot()) },
+  {
+    name: 'fill',
+    run: async (page) => [await page.fill('#text', 'filled'), await page.inputValue('#text')],
+  },
+  {
+    name: 'type',
+    run: async (page) => [
+      await page.locator('#text').pressSequentially('abc'),
+      await page.inputValue('#text'),
+      await logged(page),
+    ],
+  },
+  {
+    name: 'press',
+    run: async (page) => [await page.press('#text', 'Shift+A'), await page.inputValue('#text')],
+  },
+  {
+    name: 'check',
+    run: async (page) => [await page.check('#check'), await page.isChecked('#check')],
+  },
+  {
+    name: 'selectOption',
+    run: async (page) => [
+      await page.selectOption('#select', 'two'),
+      await page.inputValue('#select'),
+    ],
+  },
+  {
+    name: 'drag',
+    run: async (page) => [await page.dragAndDrop('#source', '#target'), await logged(page)],
+  },
+  {
+    name: 'screenshot of the page',
+    run: async (page) =>
+      png(await page.screenshot()) && (await page.evaluate(() => innerWidth)) > 0,
+  },
+  {
+    name: 'screenshot of the full page',
+    run: async (page) => png(await page.screenshot({ fullPage: true })).height > 2_900,
+  },
+  {
+    name: 'screenshot of an element',
+    run: async (page) => png(await page.locator('#box').screenshot()),
+  },
   { name: 'pdf', run: async (page) => (await page.pdf()).subarray(0, 5).toString() },
-  { name: 'goto', run: async (page, { site }) => [(await page.goto(site.url('/next'))).status(), await page.title()] },
-  { name: 'goto through a redirect', run: async (page, { site }) => [(await page.goto(site.url('/redirect'))).request().redirectedFrom() !== null, await page.title()] },
-  { name: 'reload', run: async (page) => [await page.evaluate(() => (window.mark = 1)), (await page.reload()).status(), await page.evaluate(() => window.mark)] },
-  { name: 'reload at once', run: async (page) => [(await page.reload()).status(), await page.title()] },
+  {
+    name: 'goto',
+    run: async (page, { site }) => [
+      (await page.goto(site.url('/next'))).status(),
+      await page.title(),
+    ],
+  },
+  {
+    name: 'goto through a redirect',
+    run: async (page, { site }) => [
+      (await page.goto(site.url('/redirect'))).request().redirectedFrom() !== null,
+      await page.title(),
+    ],
+  },
+  {
+    name: 'reload',
+    run: async (page) => [
+      await page.evaluate(() => (window.mark = 1)),
+      (await page.reload()).status(),
+      await page.evaluate(() => window.mark),
+    ],
+  },
+  {
+    name: 'reload at once',
+    run: async (page) => [(await page.reload()).status(), await page.title()],
+  },
   {
     name: 'goBack and goForward',
     run: async (page, { site }) => {
@@ -47,20 +118,44 @@ export const operations = [
       await page.goForward();
       return [back, await page.title()];
     },
-    knownOnOwnPort: 'a page out of the back/forward cache reports no loading, so Playwright waits for ever',
+    knownOnOwnPort:
+      'a page out of the back/forward cache reports no loading, so Playwright waits for ever',
   },
-  { name: 'setContent', run: async (page) => [await page.setContent('<title>Set</title><p>set</p>'), await page.title(), await page.textContent('p')] },
-  { name: 'waitForSelector', run: async (page) => [await page.click('#late'), (await page.waitForSelector('#later')) !== null] },
+  {
+    name: 'setContent',
+    run: async (page) => [
+      await page.setContent('<title>Set</title><p>set</p>'),
+      await page.title(),
+      await page.textContent('p'),
+    ],
+  },
+  {
+    name: 'waitForSelector',
+    run: async (page) => [
+      await page.click('#late'),
+      (await page.waitForSelector('#later')) !== null,
+    ],
+  },
   {
     name: 'waitForFunction',
     run: async (page) => {
-      const waited = page.waitForFunction(() => document.getElementById('log').textContent.includes('click'));
+      const waited = page.waitForFunction(() =>
+        document.getElementById('log').textContent.includes('click'),
+      );
       await page.click('#once');
       return (await waited).jsonValue();
     },
   },
-  { name: 'frame of the same process', at: '/frames', run: (page) => page.frameLocator('#same').locator('p').textContent() },
-  { name: 'frame of another process', at: '/frames', run: (page) => page.frameLocator('#cross').locator('p').textContent() },
+  {
+    name: 'frame of the same process',
+    at: '/frames',
+    run: (page) => page.frameLocator('#same').locator('p').textContent(),
+  },
+  {
+    name: 'frame of another process',
+    at: '/frames',
+    run: (page) => page.frameLocator('#cross').locator('p').textContent(),
+  },
   {
     name: 'frame nested in another process',
     at: '/frames',
@@ -80,7 +175,10 @@ export const operations = [
       while (page.frames().length < 4 && Date.now() < deadline) {
         await new Promise((resolve) => setTimeout(resolve, 20));
       }
-      return page.frames().map((frame) => new URL(frame.url()).pathname).sort();
+      return page
+        .frames()
+        .map((frame) => new URL(frame.url()).pathname)
+        .sort();
     },
   },
   {
@@ -102,7 +200,9 @@ export const operations = [
   {
     name: 'route fulfils',
     run: async (page, { site }) => {
-      await page.route('**/next', (route) => route.fulfill({ contentType: 'text/html', body: '<title>Routed</title>' }));
+      await page.route('**/next', (route) =>
+        route.fulfill({ contentType: 'text/html', body: '<title>Routed</title>' }),
+      );
       await page.goto(site.url('/next'));
       return page.title();
     },
@@ -117,7 +217,9 @@ export const operations = [
   {
     name: 'route continues, changed',
     run: async (page, { site }) => {
-      await page.route('**/headers', (route) => route.continue({ headers: { ...route.request().headers(), 'x-test': 'changed' } }));
+      await page.route('**/headers', (route) =>
+        route.continue({ headers: { ...route.request().headers(), 'x-test': 'changed' } }),
+      );
       await page.goto(site.url('/headers'));
       return page.title();
     },
@@ -134,7 +236,11 @@ export const operations = [
     name: 'pageerror listener',
     run: async (page) => {
       const error = page.waitForEvent('pageerror');
-      await page.evaluate(() => { setTimeout(() => { throw new Error('late'); }); });
+      await page.evaluate(() => {
+        setTimeout(() => {
+          throw new Error('late');
+        });
+      });
       return (await error).message;
     },
   },
@@ -159,14 +265,20 @@ export const operations = [
     run: async (page) => {
       const chooser = page.waitForEvent('filechooser');
       await page.click('#file');
-      await (await chooser).setFiles({ name: 'a.txt', mimeType: 'text/plain', buffer: Buffer.from('hello') });
+      await (
+        await chooser
+      ).setFiles({ name: 'a.txt', mimeType: 'text/plain', buffer: Buffer.from('hello') });
       return page.evaluate(() => document.getElementById('file').files[0].text());
     },
   },
   {
     name: 'setInputFiles',
     run: async (page) => {
-      await page.setInputFiles('#file', { name: 'b.txt', mimeType: 'text/plain', buffer: Buffer.from('there') });
+      await page.setInputFiles('#file', {
+        name: 'b.txt',
+        mimeType: 'text/plain',
+        buffer: Buffer.from('there'),
+      });
       return page.evaluate(() => document.getElementById('file').files[0].name);
     },
   },
@@ -213,7 +325,10 @@ export const operations = [
     name: 'emulateMedia',
     run: async (page) => {
       await page.emulateMedia({ colorScheme: 'dark', media: 'print' });
-      return page.evaluate(() => [matchMedia('(prefers-color-scheme: dark)').matches, matchMedia('print').matches]);
+      return page.evaluate(() => [
+        matchMedia('(prefers-color-scheme: dark)').matches,
+        matchMedia('print').matches,
+      ]);
     },
   },
   {
@@ -237,7 +352,9 @@ export const operations = [
       await page.evaluate(() => localStorage.setItem('kept', 'yes'));
       await context.addCookies([{ name: 'crumb', value: 'c', url: site.url('/') }]);
       const state = await context.storageState();
-      const origin = state.origins.find(({ origin: known }) => known === site.url('').replace(/\/$/, ''));
+      const origin = state.origins.find(
+        ({ origin: known }) => known === site.url('').replace(/\/$/, ''),
+      );
       return [state.cookies.some(({ name }) => name === 'crumb'), origin?.localStorage];
     },
   },

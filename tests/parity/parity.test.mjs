@@ -28,13 +28,20 @@ after(async () => {
   site?.stop();
   const width = Math.max(...table.map(([name]) => name.length));
   for (const row of table) {
-    console.log(`${row[0].padEnd(width)}  ${row.slice(1).map((cell) => cell.padEnd(8)).join('')}`);
+    console.log(
+      `${row[0].padEnd(width)}  ${row
+        .slice(1)
+        .map((cell) => cell.padEnd(8))
+        .join('')}`,
+    );
   }
 });
 
 /** Runs an operation on a page that a fresh client finds open. */
 async function run(url, operation, openPage, makeLive) {
-  const address = site.url(`${operation.at ?? '/form'}?${encodeURIComponent(operation.name)}${makeLive ? '&live' : ''}`);
+  const address = site.url(
+    `${operation.at ?? '/form'}?${encodeURIComponent(operation.name)}${makeLive ? '&live' : ''}`,
+  );
   await openPage(address);
   const browser = await playwright.connectOverCDP(url);
   const context = browser.contexts()[0];
@@ -46,7 +53,11 @@ async function run(url, operation, openPage, makeLive) {
       await page.evaluate(() => document.title);
     }
     const value = await operation.run(page, { context, site });
-    return JSON.parse(JSON.stringify(value ?? null).replaceAll(String(site.port), 'PORT').replaceAll('&live', ''));
+    return JSON.parse(
+      JSON.stringify(value ?? null)
+        .replaceAll(String(site.port), 'PORT')
+        .replaceAll('&live', ''),
+    );
   } finally {
     if (page && !page.isClosed()) {
       await page.close();
@@ -55,14 +66,17 @@ async function run(url, operation, openPage, makeLive) {
   }
 }
 
-const freeSlot = () => until('the slot is free', async () => (await chain.relay.status()).clients === 0);
+const freeSlot = () =>
+  until('the slot is free', async () => (await chain.relay.status()).clients === 0);
 /** Opens a tab without a client that would leave traces in it. */
 const openInOwn = async (address) => {
   const port = new URL(own.ownUrl).port;
   await fetch(`http://127.0.0.1:${port}/json/new?${encodeURI(address)}`, { method: 'PUT' });
   await until('it has loaded', async () => {
     const tabs = await (await fetch(`http://127.0.0.1:${port}/json/list`)).json();
-    return tabs.some((tab) => tab.url === address && tab.title && !tab.title.startsWith('127.0.0.1'));
+    return tabs.some(
+      (tab) => tab.url === address && tab.title && !tab.title.startsWith('127.0.0.1'),
+    );
   });
 };
 
@@ -76,7 +90,13 @@ for (const operation of operations) {
     };
     const outcomes = {};
     for (const [way, attempt] of Object.entries(ways)) {
-      outcomes[way] = way === 'own' && operation.knownOnOwnPort ? { skipped: true } : await attempt().then((value) => ({ value }), (error) => ({ error }));
+      outcomes[way] =
+        way === 'own' && operation.knownOnOwnPort
+          ? { skipped: true }
+          : await attempt().then(
+              (value) => ({ value }),
+              (error) => ({ error }),
+            );
     }
     const word = ({ error, skipped }) => (skipped ? 'known' : error ? 'FAILS' : 'ok');
     table.push([operation.name, ...Object.values(outcomes).map(word)]);

@@ -29,7 +29,9 @@ export async function startParitySite() {
     },
     '/nest': (request, response) => {
       response.setHeader('content-type', 'text/html');
-      response.end(`<title>Nest</title><p>nest</p><iframe id="back" src="http://127.0.0.1:${site.port}/inner?nested"></iframe>`);
+      response.end(
+        `<title>Nest</title><p>nest</p><iframe id="back" src="http://127.0.0.1:${site.port}/inner?nested"></iframe>`,
+      );
     },
     '/inner': `<title>Inner</title><p>inner</p><button onclick="this.textContent = 'pressed'">inner</button>`,
     '/worker': `<title>Worker</title><script>window.worker = new Worker('/worker.js')</script>`,

@@ -12,7 +12,9 @@ const NAMES = ['Alpha', 'Beta', 'Gamma'];
 let site, chain, person, context, popup;
 
 before(async () => {
-  site = await startSite(Object.fromEntries(NAMES.map((name) => [`/${name}`, `<!doctype html><title>${name}</title>`])));
+  site = await startSite(
+    Object.fromEntries(NAMES.map((name) => [`/${name}`, `<!doctype html><title>${name}</title>`])),
+  );
   chain = await startChain();
   // Over Chromium's own port: what the person does, which the relay must not notice.
   person = await chromium.connectOverCDP(chain.chromium.ownUrl);
@@ -41,7 +43,8 @@ afterEach(() => popup.close());
 
 // ---- what is there to see ----
 
-const shows = (headline) => popup.locator('#headline').getByText(headline, { exact: true }).waitFor();
+const shows = (headline) =>
+  popup.locator('#headline').getByText(headline, { exact: true }).waitFor();
 const explains = (text) => popup.locator('#explanation').filter({ hasText: text }).waitFor();
 const detachButton = (name) => popup.getByRole('button', { name: `Detach ${name}` });
 const address = () => popup.getByLabel('Relay', { exact: true });
@@ -52,7 +55,9 @@ const relayAddress = () => `127.0.0.1:${chain.relay.port}`;
 /** Waits until a list has exactly these tabs: the lists follow the headline a moment later. */
 async function lists(id, names) {
   const titles = popup.locator(`#${id} .tab-title`);
-  await until(`${id} lists ${names}`, async () => isDeepStrictEqual(await titles.allTextContents(), names));
+  await until(`${id} lists ${names}`, async () =>
+    isDeepStrictEqual(await titles.allTextContents(), names),
+  );
 }
 
 /** A client on the relay that has used these tabs; it leaves with the test. */
@@ -63,7 +68,10 @@ async function useTabs(t, ...names) {
     await until('the client has left', async () => (await chain.relay.status()).clients === 0);
   });
   for (const name of names) {
-    const page = client.contexts()[0].pages().find((open) => open.url() === site.url(`/${name}`));
+    const page = client
+      .contexts()[0]
+      .pages()
+      .find((open) => open.url() === site.url(`/${name}`));
     assert.equal(await page.title(), name);
   }
 }
@@ -79,7 +87,9 @@ function serviceWorker() {
 async function debugged() {
   return serviceWorker().evaluate(async () => {
     const tabs = await chrome.tabs.query({ url: 'http://127.0.0.1/*' });
-    const answers = await Promise.allSettled(tabs.map(({ id }) => chrome.debugger.sendCommand({ tabId: id }, 'Page.getFrameTree')));
+    const answers = await Promise.allSettled(
+      tabs.map(({ id }) => chrome.debugger.sendCommand({ tabId: id }, 'Page.getFrameTree')),
+    );
     return tabs.filter((_, at) => answers[at].status === 'fulfilled').map(({ title }) => title);
   });
 }
@@ -201,8 +211,14 @@ test('it outlives its service worker: the next one tells it the state and obeys 
   await worker.evaluate(() => (globalThis.isFirstLife = true));
   const browser = await person.newBrowserCDPSession();
   const { targetInfos } = await browser.send('Target.getTargets');
-  await browser.send('Target.closeTarget', { targetId: targetInfos.find(({ url }) => url === worker.url()).targetId });
-  await until('the next worker lives', () => serviceWorker().evaluate(() => !globalThis.isFirstLife).catch(() => false));
+  await browser.send('Target.closeTarget', {
+    targetId: targetInfos.find(({ url }) => url === worker.url()).targetId,
+  });
+  await until('the next worker lives', () =>
+    serviceWorker()
+      .evaluate(() => !globalThis.isFirstLife)
+      .catch(() => false),
+  );
   await shows('1 tab in use');
   await detachButton('Gamma').click();
   await shows('Connected');

@@ -12,8 +12,14 @@ import { test } from 'node:test';
 import { FIXTURES_DIR } from '../harness/processes.mjs';
 
 const require = createRequire(import.meta.url);
-const domains = ['browser_protocol', 'js_protocol'].flatMap((name) => require(`devtools-protocol/json/${name}.json`).domains);
-const types = new Map(domains.flatMap(({ domain, types: own = [] }) => own.map((type) => [`${domain}.${type.id}`, type])));
+const domains = ['browser_protocol', 'js_protocol'].flatMap(
+  (name) => require(`devtools-protocol/json/${name}.json`).domains,
+);
+const types = new Map(
+  domains.flatMap(({ domain, types: own = [] }) =>
+    own.map((type) => [`${domain}.${type.id}`, type]),
+  ),
+);
 
 /** Strings that name a context; the protocol gives them no type of their own. */
 const UNIQUE_ID_NAMES = ['uniqueContextId', 'executionContextUniqueId'];
@@ -39,11 +45,17 @@ function derive() {
   const found = { params: [], results: [], events: [] };
   for (const { domain, commands = [], events = [] } of domains) {
     for (const { name, parameters, returns } of commands) {
-      found.params.push(...[...paths(domain, parameters)].map((place) => `${domain}.${name} ${place}`));
-      found.results.push(...[...paths(domain, returns)].map((place) => `${domain}.${name} ${place}`));
+      found.params.push(
+        ...[...paths(domain, parameters)].map((place) => `${domain}.${name} ${place}`),
+      );
+      found.results.push(
+        ...[...paths(domain, returns)].map((place) => `${domain}.${name} ${place}`),
+      );
     }
     for (const { name, parameters } of events) {
-      found.events.push(...[...paths(domain, parameters)].map((place) => `${domain}.${name} ${place}`));
+      found.events.push(
+        ...[...paths(domain, parameters)].map((place) => `${domain}.${name} ${place}`),
+      );
     }
   }
   return Object.fromEntries(Object.entries(found).map(([kind, places]) => [kind, places.sort()]));

@@ -34,9 +34,15 @@ async fn broken_http_ends_a_connection_and_not_the_relay() {
         let _ = stream.shutdown().await;
         let answer = http::read_to_end(&mut stream).await;
         let start = String::from_utf8_lossy(&answer[..answer.len().min(12)]).into_owned();
-        let refused =
-            answer.is_empty() || start.starts_with("HTTP/1.1 4") || start.starts_with("HTTP/1.1 2") || start.starts_with("HTTP/1.0 4");
-        assert!(refused, "{start} to {:?}", String::from_utf8_lossy(&piece[..piece.len().min(60)]));
+        let refused = answer.is_empty()
+            || start.starts_with("HTTP/1.1 4")
+            || start.starts_with("HTTP/1.1 2")
+            || start.starts_with("HTTP/1.0 4");
+        assert!(
+            refused,
+            "{start} to {:?}",
+            String::from_utf8_lossy(&piece[..piece.len().min(60)])
+        );
     }
     let (_, answer) = http::exchange(port, format!("GET // HTTP/1.1\r\n{host}\r\n\r\n")).await;
     assert_eq!(answer.status, 404);
@@ -49,18 +55,21 @@ async fn broken_websocket_frames_end_a_link_and_not_the_relay() {
     let mut relay = Relay::start(&[]).await;
     let path = format!("/cdp?token={}", relay.token());
     let frames: [&[u8]; 8] = [
-        b"\xff\xff\xff\xff\xff\xff\xff\xff",             // reserved bits and an unknown kind
-        b"\x81\x05hello",                                // a client's frame without a mask
-        b"\x81\x82\x00\x00\x00\x00\xc3\x28",             // not UTF-8
-        b"\x89\xfe\x00\x80\x00\x00\x00\x00",             // a ping longer than pings are
-        b"\x88\x81\x00\x00\x00\x00\x01",                 // a close with half a code
-        b"\x80\x80\x00\x00\x00\x00",                     // the end of a message that never began
+        b"\xff\xff\xff\xff\xff\xff\xff\xff", // reserved bits and an unknown kind
+        b"\x81\x05hello",                    // a client's frame without a mask
+        b"\x81\x82\x00\x00\x00\x00\xc3\x28", // not UTF-8
+        b"\x89\xfe\x00\x80\x00\x00\x00\x00", // a ping longer than pings are
+        b"\x88\x81\x00\x00\x00\x00\x01",     // a close with half a code
+        b"\x80\x80\x00\x00\x00\x00",         // the end of a message that never began
         b"\x81\xff\xff\xff\xff\xff\xff\xff\xff\xff\x00", // a length no memory holds
-        b"\x81\xfe",                                     // the first half of a header
+        b"\x81\xfe",                         // the first half of a header
     ];
     for frame in frames {
-        let (mut stream, answer) =
-            until("the slot", async || Some(http::upgrade(relay.port, &path, &[]).await).filter(|(_, answer)| answer.status == 101)).await;
+        let (mut stream, answer) = until("the slot", async || {
+            Some(http::upgrade(relay.port, &path, &[]).await)
+                .filter(|(_, answer)| answer.status == 101)
+        })
+        .await;
         assert_eq!(answer.status, 101);
         stream.write_all(frame).await.unwrap();
         stream.shutdown().await.unwrap();
@@ -111,8 +120,13 @@ async fn nonsense_of_the_extension_harms_nobody() {
     for text in texts {
         extension.send_text(text).await;
     }
-    let result = client.ok_in(&session, "Runtime.evaluate", json!({ "expression": "2" })).await;
-    assert_eq!(result, crate::echo("Runtime.evaluate", &json!({ "expression": "2" })));
+    let result = client
+        .ok_in(&session, "Runtime.evaluate", json!({ "expression": "2" }))
+        .await;
+    assert_eq!(
+        result,
+        crate::echo("Runtime.evaluate", &json!({ "expression": "2" }))
+    );
     assert!(relay.lives().await);
 }
 
@@ -124,10 +138,15 @@ async fn an_extension_that_does_not_speak_json_is_dropped_and_its_clients_are_an
     let session = crate::attach(&mut client, 1).await;
     client.ok_in(&session, "Runtime.evaluate", json!({})).await;
     extension.hold("Page.navigate");
-    let on_the_way = client.send(Some(&session), "Page.navigate", json!({})).await;
+    let on_the_way = client
+        .send(Some(&session), "Page.navigate", json!({}))
+        .await;
     extension.send_text("nonsense").await;
     let error = client.reply_to(on_the_way).await.unwrap_err();
-    assert!(crate::message_of(&error).contains("outcome is unknown"), "{error}");
+    assert!(
+        crate::message_of(&error).contains("outcome is unknown"),
+        "{error}"
+    );
     assert!(relay.lives().await);
 }
 
@@ -140,16 +159,26 @@ async fn a_frame_of_the_extension_may_carry_several_messages() {
     let session = crate::attach(&mut client, 1).await;
     client.ok_in(&session, "Log.enable", json!({})).await;
     let ids = [
-        client.send(Some(&session), "Runtime.evaluate", json!({})).await,
-        client.send(Some(&session), "Runtime.evaluate", json!({})).await,
+        client
+            .send(Some(&session), "Runtime.evaluate", json!({}))
+            .await,
+        client
+            .send(Some(&session), "Runtime.evaluate", json!({}))
+            .await,
     ];
-    let calls = [extension.held_call("Runtime.evaluate").await, extension.held_call("Runtime.evaluate").await];
+    let calls = [
+        extension.held_call("Runtime.evaluate").await,
+        extension.held_call("Runtime.evaluate").await,
+    ];
     let entry = json!({ "method": "cdpEvent", "params": { "tabId": 1, "method": "Log.entryAdded", "params": { "entry": 1 } } });
     let frame = json!([{ "id": calls[1].id, "result": { "n": 2 } }, entry, { "id": calls[0].id, "result": { "n": 1 } }]);
     extension.send_text(frame.to_string()).await;
     assert_eq!(client.reply_to(ids[0]).await.unwrap()["n"], 1);
     assert_eq!(client.reply_to(ids[1]).await.unwrap()["n"], 2);
-    assert_eq!(client.event_in(&session, "Log.entryAdded").await["params"], json!({ "entry": 1 }));
+    assert_eq!(
+        client.event_in(&session, "Log.entryAdded").await["params"],
+        json!({ "entry": 1 })
+    );
 }
 
 #[tokio::test]
@@ -159,7 +188,10 @@ async fn an_extension_of_another_protocol_is_told_what_to_do() {
     extension.event("hello", json!({ "protocol": 7, "version": "9", "browser": "x", "userAgent": "x", "installId": "x" })).await;
     let (code, reason) = extension.closed().await.unwrap();
     assert_eq!(code, 1008);
-    assert!(reason.contains("protocol 7") && reason.contains("update"), "{reason}");
+    assert!(
+        reason.contains("protocol 7") && reason.contains("update"),
+        "{reason}"
+    );
     let _next = ScriptedExtension::connect(&relay, &[tab(1)]).await;
 }
 
@@ -179,12 +211,21 @@ async fn nesting_of_any_depth_passes_both_ways_to_the_letter() {
         client.send_text(format!(r#"{{"id":{id},"method":"Runtime.callFunctionOn","sessionId":"{session}","params":{deep}}}"#)).await;
         let call = extension.held_call("Runtime.callFunctionOn").await;
         assert!(call.params == deep, "{depth} levels to the browser");
-        extension.send_text(format!(r#"{{"id":{},"result":{deep}}}"#, call.id)).await;
+        extension
+            .send_text(format!(r#"{{"id":{},"result":{deep}}}"#, call.id))
+            .await;
         let reply = client.next_text().await;
-        assert!(reply == format!(r#"{{"id":{id},"result":{deep},"sessionId":"{session}"}}"#), "{depth} levels to the client");
+        assert!(
+            reply == format!(r#"{{"id":{id},"result":{deep},"sessionId":"{session}"}}"#),
+            "{depth} levels to the client"
+        );
         // Also where the relay takes one parameter out.
         let with_context = deep.replacen('{', r#"{"browserContextId":"x","#, 1);
-        client.send_text(format!(r#"{{"id":{id},"method":"Storage.setCookies","params":{with_context}}}"#)).await;
+        client
+            .send_text(format!(
+                r#"{{"id":{id},"method":"Storage.setCookies","params":{with_context}}}"#
+            ))
+            .await;
         let call = extension.held_call("Storage.setCookies").await;
         assert!(call.params == deep, "{depth} levels of cookies");
         extension.answer(&call, json!({})).await;
@@ -200,19 +241,36 @@ async fn nesting_where_it_makes_no_sense_is_answered_and_harmless() {
     let mut client = Client::connect(&relay).await;
     for depth in [100, 100_000] {
         let (open, close) = ("[".repeat(depth), "]".repeat(depth));
-        for text in [open.clone(), format!("{open}{close}"), format!(r#"{{"id":{open}{close},"method":"x"}}"#)] {
+        for text in [
+            open.clone(),
+            format!("{open}{close}"),
+            format!(r#"{{"id":{open}{close},"method":"x"}}"#),
+        ] {
             client.send_text(text).await;
-            let code = client.reply_without_id().await["error"]["code"].as_i64().unwrap();
+            let code = client.reply_without_id().await["error"]["code"]
+                .as_i64()
+                .unwrap();
             assert!(code == -32700 || code == -32600, "{code}");
         }
-        for method in ["Target.getTargets", "Target.setAutoAttach", "Target.createTarget", "Browser.getVersion"] {
+        for method in [
+            "Target.getTargets",
+            "Target.setAutoAttach",
+            "Target.createTarget",
+            "Browser.getVersion",
+        ] {
             client.send_text(format!(r#"{{"id":700,"method":"{method}","params":{{"filter":{open}{close},"url":{open}{close}}}}}"#)).await;
             let reply = client.reply_to(700).await;
-            assert_eq!(reply.is_ok(), method == "Browser.getVersion", "{method}: {reply:?}");
+            assert_eq!(
+                reply.is_ok(),
+                method == "Browser.getVersion",
+                "{method}: {reply:?}"
+            );
         }
-        for text in
-            [format!("{open}{close}"), format!(r#"{{"method":"tabUpdated","params":{open}{close}}}"#), format!(r#"{{"id":{open}{close}}}"#)]
-        {
+        for text in [
+            format!("{open}{close}"),
+            format!(r#"{{"method":"tabUpdated","params":{open}{close}}}"#),
+            format!(r#"{{"id":{open}{close}}}"#),
+        ] {
             extension.send_text(text).await;
         }
         client.ok("Browser.getVersion", json!({})).await;
@@ -227,8 +285,16 @@ async fn clients_that_come_and_go_in_the_middle_of_everything_leave_nothing_behi
     for round in 0..40 {
         let mut client = Client::connect(&relay).await;
         let session = crate::attach(&mut client, 1 + round % 2).await;
-        client.send(Some(&session), "Runtime.enable", json!({})).await;
-        client.send(Some(&session), "Runtime.evaluate", json!({ "round": round })).await;
+        client
+            .send(Some(&session), "Runtime.enable", json!({}))
+            .await;
+        client
+            .send(
+                Some(&session),
+                "Runtime.evaluate",
+                json!({ "round": round }),
+            )
+            .await;
         if round % 3 == 0 {
             client.cut();
         }
@@ -236,7 +302,10 @@ async fn clients_that_come_and_go_in_the_middle_of_everything_leave_nothing_behi
     relay.until_clients(0).await;
     within("every attachment is taken back", async {
         until("as many detached as attached", async || {
-            let (attached, detached) = (extension.calls("attachTab").len(), extension.calls("detachTab").len());
+            let (attached, detached) = (
+                extension.calls("attachTab").len(),
+                extension.calls("detachTab").len(),
+            );
             (attached == detached).then_some(())
         })
         .await;

@@ -12,7 +12,11 @@ use tabwire_tests::{Client, Ended, Relay, ScriptedExtension, Start, http, run, t
 use tempfile::TempDir;
 
 fn mode(path: &Path) -> u32 {
-    fs::metadata(path).unwrap_or_else(|error| panic!("{}: {error}", path.display())).permissions().mode() & 0o777
+    fs::metadata(path)
+        .unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+        .permissions()
+        .mode()
+        & 0o777
 }
 
 /// A home that is there before the relay, with this mode.
@@ -25,11 +29,18 @@ fn prepared_home(mode: u32) -> (Arc<TempDir>, PathBuf) {
 }
 
 async fn start_in(folder: &Arc<TempDir>) -> Result<Relay, Ended> {
-    Relay::try_start(Start { home: Some(folder.clone()), ..Start::default() }).await
+    Relay::try_start(Start {
+        home: Some(folder.clone()),
+        ..Start::default()
+    })
+    .await
 }
 
 async fn refused_in(folder: &Arc<TempDir>) -> Ended {
-    let ended = start_in(folder).await.err().expect("the relay does not start");
+    let ended = start_in(folder)
+        .await
+        .err()
+        .expect("the relay does not start");
     assert_eq!(ended.code, Some(1), "{ended:?}");
     ended
 }
@@ -37,13 +48,20 @@ async fn refused_in(folder: &Arc<TempDir>) -> Ended {
 #[tokio::test]
 async fn the_files_are_private_under_any_umask() {
     for umask in ["000", "022", "077", "277", "777"] {
-        let relay = Relay::start_as(Start { umask: Some(umask), ..Start::default() }).await;
+        let relay = Relay::start_as(Start {
+            umask: Some(umask),
+            ..Start::default()
+        })
+        .await;
         let home = relay.home();
         assert_eq!(mode(&home), 0o700, "umask {umask}");
         for name in ["auth-token", "cdp-url", "state.json"] {
             assert_eq!(mode(&home.join(name)), 0o600, "{name}, umask {umask}");
         }
-        let left: Vec<_> = fs::read_dir(&home).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        let left: Vec<_> = fs::read_dir(&home)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name())
+            .collect();
         assert_eq!(left.len(), 3, "{left:?}");
     }
 }
@@ -51,10 +69,15 @@ async fn the_files_are_private_under_any_umask() {
 #[tokio::test]
 async fn the_files_say_where_the_relay_is() {
     let relay = Relay::start(&[]).await;
-    let state: serde_json::Value = serde_json::from_str(&fs::read_to_string(relay.home().join("state.json")).unwrap()).unwrap();
+    let state: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(relay.home().join("state.json")).unwrap())
+            .unwrap();
     assert_eq!(state, json!({ "port": relay.port, "pid": relay.pid() }));
     let url = fs::read_to_string(relay.home().join("cdp-url")).unwrap();
-    assert_eq!(url, format!("ws://127.0.0.1:{}/cdp?token={}", relay.port, relay.token()));
+    assert_eq!(
+        url,
+        format!("ws://127.0.0.1:{}/cdp?token={}", relay.port, relay.token())
+    );
 }
 
 #[tokio::test]
@@ -62,7 +85,12 @@ async fn the_token_is_43_url_safe_characters_and_is_kept() {
     let first = Relay::start(&[]).await;
     let token = first.token();
     assert_eq!(token.len(), 43);
-    assert!(token.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_'), "{token}");
+    assert!(
+        token
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_'),
+        "{token}"
+    );
     let (_, _, folder) = first.stop(Signal::TERM).await;
     let second = start_in(&folder).await.unwrap();
     assert_eq!(second.token(), token);
@@ -77,7 +105,13 @@ async fn a_token_that_others_can_read_is_closed_with_a_warning() {
     fs::set_permissions(home.join("auth-token"), fs::Permissions::from_mode(0o644)).unwrap();
     let relay = start_in(&folder).await.unwrap();
     assert_eq!(mode(&home.join("auth-token")), 0o600);
-    assert!(relay.stderr().contains("auth-token could be read by others"), "{}", relay.stderr());
+    assert!(
+        relay
+            .stderr()
+            .contains("auth-token could be read by others"),
+        "{}",
+        relay.stderr()
+    );
 }
 
 #[tokio::test]
@@ -91,8 +125,15 @@ async fn a_token_that_is_a_link_is_refused() {
         let _ = fs::remove_file(home.join("auth-token"));
         symlink(&elsewhere, home.join("auth-token")).unwrap();
         let ended = refused_in(&folder).await;
-        assert!(ended.stderr.contains("auth-token") && ended.stderr.contains("symbolic link"), "{ended:?}");
-        assert_eq!(elsewhere.exists(), exists, "nothing is made at the other end");
+        assert!(
+            ended.stderr.contains("auth-token") && ended.stderr.contains("symbolic link"),
+            "{ended:?}"
+        );
+        assert_eq!(
+            elsewhere.exists(),
+            exists,
+            "nothing is made at the other end"
+        );
     }
 }
 
@@ -100,12 +141,25 @@ async fn a_token_that_is_a_link_is_refused() {
 async fn a_token_file_with_other_content_is_refused_and_left_alone() {
     let (folder, home) = prepared_home(0o700);
     let file = home.join("auth-token");
-    for content in ["", "short", &"A".repeat(42), &"A".repeat(44), &"!".repeat(43), &"x".repeat(100_000)] {
+    for content in [
+        "",
+        "short",
+        &"A".repeat(42),
+        &"A".repeat(44),
+        &"!".repeat(43),
+        &"x".repeat(100_000),
+    ] {
         fs::write(&file, content).unwrap();
         fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
         let ended = refused_in(&folder).await;
-        assert!(ended.stderr.contains("auth-token") && ended.stderr.contains("remove it"), "{ended:?}");
-        assert!(content.len() < 43 || !ended.stderr.contains(content), "what it holds is not said");
+        assert!(
+            ended.stderr.contains("auth-token") && ended.stderr.contains("remove it"),
+            "{ended:?}"
+        );
+        assert!(
+            content.len() < 43 || !ended.stderr.contains(content),
+            "what it holds is not said"
+        );
         assert_eq!(fs::read_to_string(&file).unwrap(), content);
     }
     fs::remove_file(&file).unwrap();
@@ -120,7 +174,11 @@ async fn a_home_that_others_can_enter_is_closed_with_a_warning() {
         let (folder, home) = prepared_home(open);
         let relay = start_in(&folder).await.unwrap();
         assert_eq!(mode(&home), 0o700);
-        assert!(relay.stderr().contains("could be entered by others"), "{}", relay.stderr());
+        assert!(
+            relay.stderr().contains("could be entered by others"),
+            "{}",
+            relay.stderr()
+        );
     }
 }
 
@@ -141,7 +199,10 @@ async fn a_home_that_is_no_folder_of_its_own_is_refused() {
     let ended = refused_in(&folder).await;
     assert!(ended.stderr.contains("follows no link"), "{ended:?}");
     let ended = run(&home.join(""), &["serve", "--port", "0"], &[]);
-    assert!(ended.stderr.contains("follows no link"), "nor with a slash at its end: {ended:?}");
+    assert!(
+        ended.stderr.contains("follows no link"),
+        "nor with a slash at its end: {ended:?}"
+    );
     fs::remove_file(&home).unwrap();
     fs::write(&home, "").unwrap();
     refused_in(&folder).await;
@@ -159,10 +220,16 @@ async fn fifty_relays_that_start_at_once_agree_on_one_token() {
     }))
     .await;
     assert_eq!(answers, [200; 50]);
-    let mut left: Vec<String> =
-        fs::read_dir(relays[0].home()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    let mut left: Vec<String> = fs::read_dir(relays[0].home())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
     left.sort();
-    assert_eq!(left, ["auth-token", "cdp-url", "state.json"], "no half-made file is left");
+    assert_eq!(
+        left,
+        ["auth-token", "cdp-url", "state.json"],
+        "no half-made file is left"
+    );
 }
 
 #[tokio::test]
@@ -171,10 +238,14 @@ async fn each_signal_ends_the_relay_politely_and_takes_its_files_away() {
         let relay = Relay::start(&[]).await;
         let extension = ScriptedExtension::connect(&relay, &[tab(1)]).await;
         let mut client = Client::connect(&relay).await;
-        let closing = tokio::spawn(async move { (client.closed().await, extension.closed().await) });
+        let closing =
+            tokio::spawn(async move { (client.closed().await, extension.closed().await) });
         let (ended, home, _folder) = relay.stop(signal).await;
         assert_eq!(ended.code, Some(0), "{ended:?}");
-        let left: Vec<_> = fs::read_dir(&home).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        let left: Vec<_> = fs::read_dir(&home)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name())
+            .collect();
         assert_eq!(left, ["auth-token"], "{signal:?}");
         let (client, extension) = closing.await.unwrap();
         assert_eq!(client.unwrap().0, 1001);
@@ -185,11 +256,22 @@ async fn each_signal_ends_the_relay_politely_and_takes_its_files_away() {
 #[tokio::test]
 async fn a_second_relay_of_a_home_runs_and_leaves_the_files_to_the_first() {
     let first = Relay::start(&[]).await;
-    let files = || ["state.json", "cdp-url"].map(|name| fs::read_to_string(first.home().join(name)).unwrap());
+    let files = || {
+        ["state.json", "cdp-url"].map(|name| fs::read_to_string(first.home().join(name)).unwrap())
+    };
     let before = files();
     let mut second = start_in(&first.shared_home()).await.unwrap();
-    let told = format!("this home's files stay with the relay on port {} (process {}).", first.port, first.pid());
-    assert_eq!(second.stdout().matches(&told).count(), 1, "{}", second.stdout());
+    let told = format!(
+        "this home's files stay with the relay on port {} (process {}).",
+        first.port,
+        first.pid()
+    );
+    assert_eq!(
+        second.stdout().matches(&told).count(),
+        1,
+        "{}",
+        second.stdout()
+    );
     assert!(second.lives().await);
     Client::connect_with(second.port, &second.token()).await;
     assert_eq!(files(), before);
@@ -205,9 +287,15 @@ async fn the_files_of_a_relay_that_has_gone_are_the_next_ones() {
         first.stop(signal).await;
         let next = start_in(&beside.shared_home()).await.unwrap();
         let url = fs::read_to_string(next.home().join("cdp-url")).unwrap();
-        assert!(url.contains(&format!(":{}/", next.port)), "{signal:?}: {url}");
+        assert!(
+            url.contains(&format!(":{}/", next.port)),
+            "{signal:?}: {url}"
+        );
         beside.stop(Signal::TERM).await;
-        assert!(next.home().join("state.json").exists(), "one that never had them takes none away");
+        assert!(
+            next.home().join("state.json").exists(),
+            "one that never had them takes none away"
+        );
     }
 }
 
@@ -216,7 +304,11 @@ async fn the_cdp_url_is_not_written_when_that_is_asked() {
     let relay = Relay::start(&["--no-cdp-url-file"]).await;
     assert!(!relay.home().join("cdp-url").exists());
     assert!(relay.home().join("state.json").exists());
-    assert!(relay.stdout().contains("not written to a file"), "{}", relay.stdout());
+    assert!(
+        relay.stdout().contains("not written to a file"),
+        "{}",
+        relay.stdout()
+    );
 }
 
 #[tokio::test]
@@ -224,13 +316,28 @@ async fn a_port_in_use_is_an_error_that_names_its_holder_and_leaves_it_alone() {
     let mut holder = Relay::start(&[]).await;
     let port = holder.port.to_string();
     for home in [None, Some(holder.shared_home())] {
-        let ended =
-            Relay::try_start(Start { arguments: &["--port", &port], home, ..Start::default() }).await.err().expect("it does not start");
+        let ended = Relay::try_start(Start {
+            arguments: &["--port", &port],
+            home,
+            ..Start::default()
+        })
+        .await
+        .err()
+        .expect("it does not start");
         assert_eq!(ended.code, Some(1));
-        let expected = format!("port {port} is in use by process {} (tabwire)", holder.pid());
-        assert!(ended.stderr.contains(&expected) && ended.stderr.contains("--port"), "{ended:?}");
+        let expected = format!(
+            "port {port} is in use by process {} (tabwire)",
+            holder.pid()
+        );
+        assert!(
+            ended.stderr.contains(&expected) && ended.stderr.contains("--port"),
+            "{ended:?}"
+        );
         assert!(holder.lives().await);
     }
     let url = fs::read_to_string(holder.home().join("cdp-url")).unwrap();
-    assert!(url.contains(&format!(":{port}/")), "the holder's files are still its own");
+    assert!(
+        url.contains(&format!(":{port}/")),
+        "the holder's files are still its own"
+    );
 }

@@ -27,9 +27,15 @@ async fn a_message_of_a_hundred_megabytes_passes_both_ways() {
     client.send_text(format!(r#"{{"id":901,"method":"Runtime.callFunctionOn","sessionId":"{session}","params":{large}}}"#)).await;
     let call = extension.held_call("Runtime.callFunctionOn").await;
     assert!(call.params == large);
-    extension.send_text(format!(r#"{{"id":{},"result":{large}}}"#, call.id)).await;
+    extension
+        .send_text(format!(r#"{{"id":{},"result":{large}}}"#, call.id))
+        .await;
     let reply = client.next_text().await;
-    assert!(reply == format!(r#"{{"id":901,"result":{large},"sessionId":"{session}"}}"#), "{}…", &reply[..reply.len().min(300)]);
+    assert!(
+        reply == format!(r#"{{"id":901,"result":{large},"sessionId":"{session}"}}"#),
+        "{}…",
+        &reply[..reply.len().min(300)]
+    );
     client.ok("Browser.getVersion", json!({})).await;
     assert!(relay.lives().await);
 }
@@ -39,11 +45,19 @@ async fn a_message_over_the_limit_ends_the_link_of_who_sent_it() {
     let mut relay = Relay::start(&["--max-message-mib", "1"]).await;
     let extension = ScriptedExtension::connect(&relay, &[tab(1)]).await;
     let mut client = Client::connect(&relay).await;
-    let under = format!(r#"{{"id":901,"method":"Browser.getVersion","params":{{"a":"{}"}}}}"#, "x".repeat((1 << 20) - 100));
+    let under = format!(
+        r#"{{"id":901,"method":"Browser.getVersion","params":{{"a":"{}"}}}}"#,
+        "x".repeat((1 << 20) - 100)
+    );
     client.send_text(under).await;
     client.reply_to(901).await.unwrap();
     for size in [1 << 20, 40 << 20] {
-        client.send_text(format!(r#"{{"id":902,"method":"Browser.getVersion","params":{{"a":"{}"}}}}"#, "x".repeat(size))).await;
+        client
+            .send_text(format!(
+                r#"{{"id":902,"method":"Browser.getVersion","params":{{"a":"{}"}}}}"#,
+                "x".repeat(size)
+            ))
+            .await;
         let (code, reason) = client.closed().await.unwrap();
         assert_eq!(code, 1009);
         assert!(reason.contains("--max-message-mib"), "{reason}");
@@ -51,7 +65,12 @@ async fn a_message_over_the_limit_ends_the_link_of_who_sent_it() {
         client = Client::connect(&relay).await;
         client.ok("Browser.getVersion", json!({})).await;
     }
-    extension.event("tabUpdated", json!({ "tabId": 1, "title": "x".repeat(2 << 20) })).await;
+    extension
+        .event(
+            "tabUpdated",
+            json!({ "tabId": 1, "title": "x".repeat(2 << 20) }),
+        )
+        .await;
     assert_eq!(extension.closed().await.unwrap().0, 1009);
     let _next = ScriptedExtension::connect(&relay, &[tab(1)]).await;
     client.ok("Browser.getVersion", json!({})).await;
@@ -62,7 +81,11 @@ async fn a_message_over_the_limit_ends_the_link_of_who_sent_it() {
 async fn clients_that_do_not_read_are_ended_and_others_are_served_meanwhile() {
     let mut relay = Relay::start(MULTI).await;
     let extension = ScriptedExtension::connect(&relay, &[tab(1), tab(2)]).await;
-    let (mut deaf, mut late, mut other) = (Client::connect(&relay).await, Client::connect(&relay).await, Client::connect(&relay).await);
+    let (mut deaf, mut late, mut other) = (
+        Client::connect(&relay).await,
+        Client::connect(&relay).await,
+        Client::connect(&relay).await,
+    );
     for client in [&mut deaf, &mut late] {
         let session = crate::attach(client, 1).await;
         client.ok_in(&session, "Network.enable", json!({})).await;
@@ -74,14 +97,21 @@ async fn clients_that_do_not_read_are_ended_and_others_are_served_meanwhile() {
     let mut highest = 0;
     for _ in 0..PARTS {
         extension.send_text(event.clone()).await;
-        let answer = tokio::time::timeout(Duration::from_secs(5), other.ok_in(&session, "Runtime.evaluate", json!({}))).await;
+        let answer = tokio::time::timeout(
+            Duration::from_secs(5),
+            other.ok_in(&session, "Runtime.evaluate", json!({})),
+        )
+        .await;
         answer.expect("the other client is served");
         highest = highest.max(relay.memory());
         if relay.stderr().matches("does not read").count() >= 2 {
             break;
         }
     }
-    until("the relay gives both up", async || (relay.stderr().matches("does not read").count() >= 2).then_some(())).await;
+    until("the relay gives both up", async || {
+        (relay.stderr().matches("does not read").count() >= 2).then_some(())
+    })
+    .await;
     // One that reads after all is told why; one that never does is ended all the same.
     let (code, reason) = late.closed().await.unwrap();
     assert_eq!(code, 1013);
@@ -101,10 +131,16 @@ async fn an_extension_that_does_not_read_is_ended_and_every_command_is_answered(
     client.ok_in(&session, "Runtime.evaluate", json!({})).await;
     extension.deafen();
     // Something to read, so that the link notices that it is not to read any more.
-    let mut ids = vec![client.send(Some(&session), "Runtime.evaluate", json!({})).await];
+    let mut ids = vec![
+        client
+            .send(Some(&session), "Runtime.evaluate", json!({}))
+            .await,
+    ];
     let large = "x".repeat(PART);
     for id in 900..900 + PARTS {
-        let text = format!(r#"{{"id":{id},"method":"Runtime.evaluate","sessionId":"{session}","params":{{"expression":"{large}"}}}}"#);
+        let text = format!(
+            r#"{{"id":{id},"method":"Runtime.evaluate","sessionId":"{session}","params":{{"expression":"{large}"}}}}"#
+        );
         client.send_text(text).await;
         ids.push(i64::try_from(id).unwrap());
         // It is there, it only does not read.
@@ -113,13 +149,19 @@ async fn an_extension_that_does_not_read_is_ended_and_every_command_is_answered(
             break;
         }
     }
-    until("the relay gives it up", async || relay.stderr().contains("does not read").then_some(())).await;
+    until("the relay gives it up", async || {
+        relay.stderr().contains("does not read").then_some(())
+    })
+    .await;
     let _next = ScriptedExtension::connect(&relay, &[tab(1)]).await;
     // It may have been answered before the link fell silent, or not: either way once.
     let _ = client.reply_to(ids.remove(0)).await;
     for id in ids {
         let error = client.reply_to(id).await.unwrap_err();
-        assert!(crate::message_of(&error).contains("outcome is unknown"), "{error}");
+        assert!(
+            crate::message_of(&error).contains("outcome is unknown"),
+            "{error}"
+        );
     }
     client.ok_in(&session, "Runtime.evaluate", json!({})).await;
     assert!(relay.lives().await);
@@ -134,7 +176,10 @@ async fn half_sent_requests_are_ended_in_time_and_do_not_keep_others_out() {
     let mut streams = Vec::new();
     for _ in 0..600 {
         let mut stream = http::connect(port).await;
-        stream.write_all(b"GET / HTTP/1.1\r\nHost: 127").await.unwrap();
+        stream
+            .write_all(b"GET / HTTP/1.1\r\nHost: 127")
+            .await
+            .unwrap();
         streams.push(stream);
     }
     let answer = http::get(port, "/", &[]).await;

@@ -29,7 +29,11 @@ impl Client {
     pub async fn connect_with(port: u16, token: &str) -> Self {
         let opened = link::open(port, &format!("/cdp?token={token}"), &[]).await;
         let socket = opened.unwrap_or_else(|status| panic!("/cdp was refused: {status}"));
-        Self { socket, last_id: 0, inbox: VecDeque::new() }
+        Self {
+            socket,
+            last_id: 0,
+            inbox: VecDeque::new(),
+        }
     }
 
     /// One request on the root session, to its reply.
@@ -45,11 +49,15 @@ impl Client {
 
     /// A request that is to succeed.
     pub async fn ok(&mut self, method: &str, params: Value) -> Value {
-        self.request(method, params).await.unwrap_or_else(|error| panic!("{method}: {error}"))
+        self.request(method, params)
+            .await
+            .unwrap_or_else(|error| panic!("{method}: {error}"))
     }
 
     pub async fn ok_in(&mut self, session: &str, method: &str, params: Value) -> Value {
-        self.request_in(session, method, params).await.unwrap_or_else(|error| panic!("{method}: {error}"))
+        self.request_in(session, method, params)
+            .await
+            .unwrap_or_else(|error| panic!("{method}: {error}"))
     }
 
     pub async fn send(&mut self, session: Option<&str>, method: &str, params: Value) -> i64 {
@@ -72,7 +80,9 @@ impl Client {
     }
 
     pub async fn reply_to(&mut self, id: i64) -> Reply {
-        let reply = self.find(&format!("the reply to {id}"), |message| message["id"] == id).await;
+        let reply = self
+            .find(&format!("the reply to {id}"), |message| message["id"] == id)
+            .await;
         match reply.get("error") {
             Some(error) => Err(error.clone()),
             None => Ok(reply["result"].clone()),
@@ -81,24 +91,39 @@ impl Client {
 
     /// The whole message of the next reply to no request in particular.
     pub async fn reply_without_id(&mut self) -> Value {
-        self.find("a reply without an id", |message| message.get("id").is_none() && message.get("error").is_some()).await
+        self.find("a reply without an id", |message| {
+            message.get("id").is_none() && message.get("error").is_some()
+        })
+        .await
     }
 
     /// The next event of this name, as the whole message.
     pub async fn event(&mut self, method: &str) -> Value {
-        self.find(method, |message| message["method"] == method).await
+        self.find(method, |message| message["method"] == method)
+            .await
     }
 
     pub async fn event_in(&mut self, session: &str, method: &str) -> Value {
-        self.find(method, |message| message["method"] == method && message["sessionId"] == session).await
+        self.find(method, |message| {
+            message["method"] == method && message["sessionId"] == session
+        })
+        .await
     }
 
     /// Everything up to the reply to this request, in the order it came; what was there before is not in it.
-    pub async fn through_reply(&mut self, session: Option<&str>, method: &str, params: Value) -> Vec<Value> {
+    pub async fn through_reply(
+        &mut self,
+        session: Option<&str>,
+        method: &str,
+        params: Value,
+    ) -> Vec<Value> {
         self.inbox.clear();
         let id = self.send(session, method, params).await;
         let mut came = Vec::new();
-        while came.last().is_none_or(|message: &Value| message["id"] != id) {
+        while came
+            .last()
+            .is_none_or(|message: &Value| message["id"] != id)
+        {
             let message = within(method, self.read()).await;
             came.push(message.unwrap_or_else(|close| panic!("{method}: closed, {close:?}")));
         }
@@ -128,7 +153,10 @@ impl Client {
 
     /// Says goodbye and waits for the relay's.
     pub async fn close(mut self) -> Option<(u16, String)> {
-        let goodbye = CloseFrame { code: CloseCode::Normal, reason: "".into() };
+        let goodbye = CloseFrame {
+            code: CloseCode::Normal,
+            reason: "".into(),
+        };
         let _ = self.socket.close(Some(goodbye)).await;
         self.closed().await
     }

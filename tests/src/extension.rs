@@ -63,7 +63,10 @@ impl ScriptedExtension {
     pub async fn connect(relay: &Relay, tabs: &[Value]) -> Self {
         let extension = Self::open(relay, EXTENSION_ID, tabs).await;
         extension.greet().await;
-        until("the extension is known", async || (relay.get("/").await["extension"] == true).then_some(())).await;
+        until("the extension is known", async || {
+            (relay.get("/").await["extension"] == true).then_some(())
+        })
+        .await;
         extension
     }
 
@@ -71,10 +74,12 @@ impl ScriptedExtension {
     pub async fn open(relay: &Relay, id: &str, tabs: &[Value]) -> Self {
         let origin = format!("chrome-extension://{id}");
         // The slot of one that has just gone may not be free yet; an extension tries again, as the real one does.
-        let socket = until("the extension's slot", async || match link::open(relay.port, "/extension", &[("Origin", &origin)]).await {
-            Ok(socket) => Some(socket),
-            Err(409) => None,
-            Err(status) => panic!("/extension was refused: {status}"),
+        let socket = until("the extension's slot", async || {
+            match link::open(relay.port, "/extension", &[("Origin", &origin)]).await {
+                Ok(socket) => Some(socket),
+                Err(409) => None,
+                Err(status) => panic!("/extension was refused: {status}"),
+            }
         })
         .await;
         let script = Arc::new(Mutex::new(Script::default()));
@@ -82,7 +87,13 @@ impl ScriptedExtension {
         let (outgoing, to_send) = mpsc::channel(4);
         let (hold, held_calls) = mpsc::unbounded_channel();
         let link = tokio::spawn(run(socket, tabs.to_vec(), script.clone(), to_send, hold));
-        Self { script, outgoing, held_calls, waiting: Vec::new(), link }
+        Self {
+            script,
+            outgoing,
+            held_calls,
+            waiting: Vec::new(),
+            link,
+        }
     }
 
     pub async fn greet(&self) {
@@ -126,38 +137,65 @@ impl ScriptedExtension {
 
     /// Everything asked so far, by name.
     pub fn calls(&self, name: &str) -> Vec<Call> {
-        self.script.lock().unwrap().calls.iter().filter(|call| call.name == name).cloned().collect()
+        self.script
+            .lock()
+            .unwrap()
+            .calls
+            .iter()
+            .filter(|call| call.name == name)
+            .cloned()
+            .collect()
     }
 
     /// The names of all calls so far, in order.
     pub fn call_names(&self) -> Vec<String> {
-        self.script.lock().unwrap().calls.iter().map(|call| call.name.clone()).collect()
+        self.script
+            .lock()
+            .unwrap()
+            .calls
+            .iter()
+            .map(|call| call.name.clone())
+            .collect()
     }
 
     pub async fn until_called(&self, name: &str, times: usize) {
-        until(&format!("{name} is called {times} times"), async || (self.calls(name).len() >= times).then_some(())).await;
+        until(&format!("{name} is called {times} times"), async || {
+            (self.calls(name).len() >= times).then_some(())
+        })
+        .await;
     }
 
     pub async fn answer(&self, call: &Call, result: Value) {
-        self.send_text(json!({ "id": call.id, "result": result }).to_string()).await;
+        self.send_text(json!({ "id": call.id, "result": result }).to_string())
+            .await;
     }
 
     pub async fn fail(&self, call: &Call, error: Value) {
-        self.send_text(json!({ "id": call.id, "error": error }).to_string()).await;
+        self.send_text(json!({ "id": call.id, "error": error }).to_string())
+            .await;
     }
 
     pub async fn event(&self, name: &str, params: Value) {
-        self.send_text(json!({ "method": name, "params": params }).to_string()).await;
+        self.send_text(json!({ "method": name, "params": params }).to_string())
+            .await;
     }
 
     /// A debugger event of a tab.
     pub async fn cdp_event(&self, tab: i64, method: &str, params: Value) {
-        self.event("cdpEvent", json!({ "tabId": tab, "method": method, "params": params })).await;
+        self.event(
+            "cdpEvent",
+            json!({ "tabId": tab, "method": method, "params": params }),
+        )
+        .await;
     }
 
     /// A debugger event of a target below a tab.
     pub async fn child_event(&self, tab: i64, child: &str, method: &str, params: Value) {
-        self.event("cdpEvent", json!({ "tabId": tab, "method": method, "params": params, "childSessionId": child })).await;
+        self.event(
+            "cdpEvent",
+            json!({ "tabId": tab, "method": method, "params": params, "childSessionId": child }),
+        )
+        .await;
     }
 
     pub async fn send_text(&self, text: impl Into<String>) {
@@ -171,7 +209,9 @@ impl ScriptedExtension {
 
     /// Waits until the relay closes.
     pub async fn closed(self) -> Option<(u16, String)> {
-        within("the relay closes the extension's link", self.link).await.unwrap()
+        within("the relay closes the extension's link", self.link)
+            .await
+            .unwrap()
     }
 
     /// Goes without a word, as a service worker that is killed.
@@ -210,7 +250,12 @@ async fn run(
     }
 }
 
-fn on_text(text: &str, tabs: &[Value], script: &Mutex<Script>, hold: &mpsc::UnboundedSender<Call>) -> Option<String> {
+fn on_text(
+    text: &str,
+    tabs: &[Value],
+    script: &Mutex<Script>,
+    hold: &mpsc::UnboundedSender<Call>,
+) -> Option<String> {
     let mut script = script.lock().unwrap();
     let call = match read_call(text) {
         _ if script.mute => return None,
@@ -224,7 +269,9 @@ fn on_text(text: &str, tabs: &[Value], script: &Mutex<Script>, hold: &mpsc::Unbo
     }
     let result = match call.name.as_str() {
         "listTabs" => json!({ "tabs": tabs }),
-        "Page.getFrameTree" => json!({ "frameTree": { "frame": { "id": target_of(call.tab.unwrap()), "url": "https://example.com/" } } }),
+        "Page.getFrameTree" => {
+            json!({ "frameTree": { "frame": { "id": target_of(call.tab.unwrap()), "url": "https://example.com/" } } })
+        }
         "attachTab" | "detachTab" | "activateTab" | "closeTab" => json!({}),
         // So that a test can see from the answer which question it belongs to.
         _ => json!({ "echo": call.name, "params": call.params() }),

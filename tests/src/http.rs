@@ -24,7 +24,12 @@ impl Answer {
 }
 
 pub async fn connect(port: u16) -> TcpStream {
-    within("a TCP connection", TcpStream::connect((Ipv4Addr::LOCALHOST, port))).await.unwrap()
+    within(
+        "a TCP connection",
+        TcpStream::connect((Ipv4Addr::LOCALHOST, port)),
+    )
+    .await
+    .unwrap()
 }
 
 pub async fn get(port: u16, path: &str, headers: &[(&str, &str)]) -> Answer {
@@ -44,12 +49,19 @@ pub async fn upgrade(port: u16, path: &str, headers: &[(&str, &str)]) -> (TcpStr
         ("Sec-WebSocket-Version", "13"),
         ("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="),
     ];
-    exchange(port, &head(port, "GET", path, &[&websocket, headers].concat())).await
+    exchange(
+        port,
+        &head(port, "GET", path, &[&websocket, headers].concat()),
+    )
+    .await
 }
 
 pub fn head(port: u16, method: &str, path: &str, headers: &[(&str, &str)]) -> String {
     let mut text = format!("{method} {path} HTTP/1.1\r\n");
-    if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
+    if !headers
+        .iter()
+        .any(|(name, _)| name.eq_ignore_ascii_case("host"))
+    {
         let _ = write!(text, "Host: 127.0.0.1:{port}\r\n");
     }
     for (name, value) in headers {
@@ -72,15 +84,35 @@ async fn read_answer(stream: &mut TcpStream) -> Answer {
         if let Some(at) = read.windows(4).position(|bytes| bytes == b"\r\n\r\n") {
             break at + 4;
         }
-        assert_ne!(stream.read_buf(&mut read).await.unwrap(), 0, "closed in the head: {:?}", String::from_utf8_lossy(&read));
+        assert_ne!(
+            stream.read_buf(&mut read).await.unwrap(),
+            0,
+            "closed in the head: {:?}",
+            String::from_utf8_lossy(&read)
+        );
     };
     let head = String::from_utf8_lossy(&read[..end]).to_lowercase();
-    let length: usize = head.lines().find_map(|line| line.strip_prefix("content-length: ")).map_or(0, |length| length.parse().unwrap());
+    let length: usize = head
+        .lines()
+        .find_map(|line| line.strip_prefix("content-length: "))
+        .map_or(0, |length| length.parse().unwrap());
     while read.len() < end + length {
-        assert_ne!(stream.read_buf(&mut read).await.unwrap(), 0, "closed in the body: {head}");
+        assert_ne!(
+            stream.read_buf(&mut read).await.unwrap(),
+            0,
+            "closed in the body: {head}"
+        );
     }
-    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
-    Answer { status, body: String::from_utf8_lossy(&read[end..end + length]).into_owned(), head }
+    let status = head
+        .split(' ')
+        .nth(1)
+        .and_then(|status| status.parse().ok())
+        .expect("a status");
+    Answer {
+        status,
+        body: String::from_utf8_lossy(&read[end..end + length]).into_owned(),
+        head,
+    }
 }
 
 /// The bytes that come until the other end closes.

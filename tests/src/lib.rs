@@ -1,6 +1,11 @@
 //! What the tests and benchmarks of the relay share: the relay as a real process, and a scripted peer for each of its
 //! sides. Nothing here knows what the relay ought to do; that is for the tests to say.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic
+)]
 
 mod client;
 mod extension;
@@ -21,7 +26,9 @@ pub const DEADLINE: Duration = Duration::from_secs(20);
 
 /// Waits for something that has to happen.
 pub async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(DEADLINE, future).await.unwrap_or_else(|late| panic!("{what}: {late}"))
+    tokio::time::timeout(DEADLINE, future)
+        .await
+        .unwrap_or_else(|late| panic!("{what}: {late}"))
 }
 
 /// Asks again and again, for what a process or a file has no event to tell.

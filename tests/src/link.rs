@@ -13,14 +13,25 @@ pub(crate) type Socket = WebSocketStream<TcpStream>;
 
 /// A WebSocket, or the status that it was refused with.
 pub(crate) async fn open(port: u16, path: &str, headers: &[(&str, &str)]) -> Result<Socket, u16> {
-    let mut request = format!("ws://127.0.0.1:{port}{path}").into_client_request().unwrap();
+    let mut request = format!("ws://127.0.0.1:{port}{path}")
+        .into_client_request()
+        .unwrap();
     for (name, value) in headers {
-        request.headers_mut().insert(HeaderName::from_bytes(name.as_bytes()).unwrap(), HeaderValue::from_str(value).unwrap());
+        request.headers_mut().insert(
+            HeaderName::from_bytes(name.as_bytes()).unwrap(),
+            HeaderValue::from_str(value).unwrap(),
+        );
     }
-    let config = WebSocketConfig::default().max_message_size(None).max_frame_size(None);
+    let config = WebSocketConfig::default()
+        .max_message_size(None)
+        .max_frame_size(None);
     let stream = http::connect(port).await;
     stream.set_nodelay(true).unwrap();
-    let opened = within("a WebSocket", tokio_tungstenite::client_async_with_config(request, stream, Some(config))).await;
+    let opened = within(
+        "a WebSocket",
+        tokio_tungstenite::client_async_with_config(request, stream, Some(config)),
+    )
+    .await;
     match opened {
         Ok((socket, _)) => Ok(socket),
         Err(Error::Http(response)) => Err(response.status().as_u16()),

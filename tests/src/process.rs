@@ -17,15 +17,36 @@ pub fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| {
         let test = std::env::current_exe().expect("a test has a path");
-        let profile = test.ancestors().find(|folder| folder.file_name().is_some_and(|name| name == "deps")).and_then(Path::parent);
+        let profile = test
+            .ancestors()
+            .find(|folder| folder.file_name().is_some_and(|name| name == "deps"))
+            .and_then(Path::parent);
         let profile = profile.expect("a test lies in target/<profile>/deps");
-        let name = profile.file_name().and_then(|name| name.to_str()).expect("a profile has a name");
+        let name = profile
+            .file_name()
+            .and_then(|name| name.to_str())
+            .expect("a profile has a name");
         let mut build = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         build
-            .args(["build", "--quiet", "--package", "tabwire", "--profile", if name == "debug" { "dev" } else { name }, "--target-dir"])
-            .arg(profile.parent().expect("a profile lies in the target folder"))
+            .args([
+                "build",
+                "--quiet",
+                "--package",
+                "tabwire",
+                "--profile",
+                if name == "debug" { "dev" } else { name },
+                "--target-dir",
+            ])
+            .arg(
+                profile
+                    .parent()
+                    .expect("a profile lies in the target folder"),
+            )
             .current_dir(env!("CARGO_MANIFEST_DIR"));
-        assert!(build.status().expect("cargo runs").success(), "tabwire does not build");
+        assert!(
+            build.status().expect("cargo runs").success(),
+            "tabwire does not build"
+        );
         profile.join("tabwire")
     })
 }
@@ -46,7 +67,15 @@ pub(crate) fn isolate(command: &mut Command, home: &Path) {
 
 /// Runs a command that ends by itself.
 pub fn run(home: &Path, arguments: &[&str], environment: &[(&str, &str)]) -> Ended {
-    let output = command(home).args(arguments).envs(environment.iter().copied()).output().expect("tabwire runs");
+    let output = command(home)
+        .args(arguments)
+        .envs(environment.iter().copied())
+        .output()
+        .expect("tabwire runs");
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("it speaks UTF-8");
-    Ended { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+    Ended {
+        code: output.status.code(),
+        stdout: text(output.stdout),
+        stderr: text(output.stderr),
+    }
 }

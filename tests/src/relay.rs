@@ -24,7 +24,12 @@ pub struct Start<'a> {
 
 impl Default for Start<'_> {
     fn default() -> Self {
-        Self { arguments: &["--port", "0"], environment: &[], home: None, umask: None }
+        Self {
+            arguments: &["--port", "0"],
+            environment: &[],
+            home: None,
+            umask: None,
+        }
     }
 }
 
@@ -41,7 +46,11 @@ impl Relay {
     /// `tabwire serve --port 0` and these arguments, ready for connections.
     pub async fn start(arguments: &[&str]) -> Self {
         let arguments = [&["--port", "0"], arguments].concat();
-        Self::start_as(Start { arguments: &arguments, ..Start::default() }).await
+        Self::start_as(Start {
+            arguments: &arguments,
+            ..Start::default()
+        })
+        .await
     }
 
     pub async fn start_as(start: Start<'_>) -> Self {
@@ -60,29 +69,53 @@ impl Relay {
             Some(umask) => {
                 // The shell becomes the relay, so that the process is the one that is watched and ended.
                 let mut shell = Command::new("sh");
-                shell.args(["-c", "umask \"$1\"; shift; exec \"$@\"", "sh", umask]).arg(program());
+                shell
+                    .args(["-c", "umask \"$1\"; shift; exec \"$@\"", "sh", umask])
+                    .arg(program());
                 process::isolate(&mut shell, &home_in(&folder));
                 shell
             }
         };
         let file = |name: &str| File::create(output.path().join(name)).unwrap();
-        command.arg("serve").args(start.arguments).envs(start.environment.iter().copied()).stdout(file("stdout")).stderr(file("stderr"));
+        command
+            .arg("serve")
+            .args(start.arguments)
+            .envs(start.environment.iter().copied())
+            .stdout(file("stdout"))
+            .stderr(file("stderr"));
         let child = command.spawn().expect("tabwire starts");
-        let mut relay = Self { port: 0, folder, output, child };
+        let mut relay = Self {
+            port: 0,
+            folder,
+            output,
+            child,
+        };
         let ready = until("the relay is ready or ends", async || {
             let says = relay.stdout();
             if says.contains("Ctrl-C stops") {
-                let port = says.split("127.0.0.1:").nth(1).and_then(|rest| rest.split(',').next()).and_then(|port| port.parse().ok());
+                let port = says
+                    .split("127.0.0.1:")
+                    .nth(1)
+                    .and_then(|rest| rest.split(',').next())
+                    .and_then(|port| port.parse().ok());
                 return Some(Ok(port.expect("the first line names the port")));
             }
-            relay.child.try_wait().unwrap().map(|status| Err(status.code()))
+            relay
+                .child
+                .try_wait()
+                .unwrap()
+                .map(|status| Err(status.code()))
         });
         match ready.await {
             Ok(port) => {
                 relay.port = port;
                 Ok(relay)
             }
-            Err(code) => Err(Ended { code, stdout: relay.stdout(), stderr: relay.stderr() }),
+            Err(code) => Err(Ended {
+                code,
+                stdout: relay.stdout(),
+                stderr: relay.stderr(),
+            }),
         }
     }
 
@@ -114,7 +147,12 @@ impl Relay {
     /// Resident memory now, in MiB.
     pub fn memory(&self) -> usize {
         let status = fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap();
-        let kib = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap().trim().trim_end_matches(" kB");
+        let kib = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmRSS:"))
+            .unwrap()
+            .trim()
+            .trim_end_matches(" kB");
         kib.parse::<usize>().unwrap() >> 10
     }
 
@@ -131,14 +169,21 @@ impl Relay {
     }
 
     pub async fn until_clients(&self, count: usize) {
-        until("the number of clients", async || (self.get("/").await["clients"] == count).then_some(())).await;
+        until("the number of clients", async || {
+            (self.get("/").await["clients"] == count).then_some(())
+        })
+        .await;
     }
 
     /// Asks it to end with a signal, and waits until it has.
     pub async fn stop(mut self, signal: Signal) -> (Ended, PathBuf, Arc<TempDir>) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
         let status = until("the relay ends", async || self.child.try_wait().unwrap()).await;
-        let ended = Ended { code: status.code(), stdout: self.stdout(), stderr: self.stderr() };
+        let ended = Ended {
+            code: status.code(),
+            stdout: self.stdout(),
+            stderr: self.stderr(),
+        };
         (ended, self.home(), self.folder.clone())
     }
 }

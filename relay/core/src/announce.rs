@@ -14,12 +14,18 @@ impl Core {
     // ---- descriptions ----
 
     pub(crate) fn page_target_info(&self, tab: &Tab) -> Value {
-        let attached = self.sessions.at(Some(tab.id)).any(|(_, session)| session.subject == Subject::Page(tab.id));
+        let attached = self
+            .sessions
+            .at(Some(tab.id))
+            .any(|(_, session)| session.subject == Subject::Page(tab.id));
         self.info(tab, &tab.page, "page", attached)
     }
 
     pub(crate) fn tab_target_info(&self, tab: &Tab) -> Value {
-        let attached = self.sessions.at(Some(tab.id)).any(|(_, session)| session.subject == Subject::Tab(tab.id));
+        let attached = self
+            .sessions
+            .at(Some(tab.id))
+            .any(|(_, session)| session.subject == Subject::Tab(tab.id));
         self.info(tab, &tab.above, "tab", attached)
     }
 
@@ -49,9 +55,20 @@ impl Core {
     pub(crate) fn subject_info(&self, subject: &Subject) -> Option<String> {
         match subject {
             Subject::Browser => Some(self.browser_target_info()),
-            Subject::Tab(tab) => self.tabs.get(*tab).map(|tab| self.tab_target_info(tab).to_string()),
-            Subject::Page(tab) => self.tabs.get(*tab).map(|tab| self.page_target_info(tab).to_string()),
-            Subject::Child(tab, child) => self.tabs.get(*tab)?.children.get(child).map(|child| child.target_info.clone()),
+            Subject::Tab(tab) => self
+                .tabs
+                .get(*tab)
+                .map(|tab| self.tab_target_info(tab).to_string()),
+            Subject::Page(tab) => self
+                .tabs
+                .get(*tab)
+                .map(|tab| self.page_target_info(tab).to_string()),
+            Subject::Child(tab, child) => self
+                .tabs
+                .get(*tab)?
+                .children
+                .get(child)
+                .map(|child| child.target_info.clone()),
         }
     }
 
@@ -60,10 +77,18 @@ impl Core {
             return Some(self.browser_target_info());
         }
         if let Some(tab) = self.tabs.by_target(id) {
-            let subject = if tab.page.as_str() == id { Subject::Page(tab.id) } else { Subject::Tab(tab.id) };
+            let subject = if tab.page.as_str() == id {
+                Subject::Page(tab.id)
+            } else {
+                Subject::Tab(tab.id)
+            };
             return self.subject_info(&subject);
         }
-        let child = self.tabs.iter().flat_map(|tab| tab.children.values()).find(|child| child.target.as_str() == id);
+        let child = self
+            .tabs
+            .iter()
+            .flat_map(|tab| tab.children.values())
+            .find(|child| child.target.as_str() == id);
         child.map(|child| child.target_info.clone())
     }
 
@@ -73,12 +98,22 @@ impl Core {
             return Some(Subject::Browser);
         }
         if let Some(tab) = self.tabs.by_target(id) {
-            return Some(if tab.page.as_str() == id { Subject::Page(tab.id) } else { Subject::Tab(tab.id) });
+            return Some(if tab.page.as_str() == id {
+                Subject::Page(tab.id)
+            } else {
+                Subject::Tab(tab.id)
+            });
         }
         self.tabs.iter().find_map(|tab| {
-            let (child, _) = tab.children.iter().find(|(_, child)| child.target.as_str() == id)?;
+            let (child, _) = tab
+                .children
+                .iter()
+                .find(|(_, child)| child.target.as_str() == id)?;
             let subject = Subject::Child(tab.id, child.clone());
-            let told = self.sessions.viewing(&subject).any(|(_, session)| session.client == client);
+            let told = self
+                .sessions
+                .viewing(&subject)
+                .any(|(_, session)| session.client == client);
             told.then_some(subject)
         })
     }
@@ -95,9 +130,15 @@ impl Core {
 
     /// Tells the parent of a session that it is there.
     pub(crate) fn announce_attached(&mut self, session: SessionId, waiting: bool) {
-        let Some(view) = self.sessions.get(session) else { return };
-        let (Some(parent), Some(info)) = (view.parent, self.subject_info(&view.subject)) else { return };
-        let params = format!(r#"{{"sessionId":"{session}","targetInfo":{info},"waitingForDebugger":{waiting}}}"#);
+        let Some(view) = self.sessions.get(session) else {
+            return;
+        };
+        let (Some(parent), Some(info)) = (view.parent, self.subject_info(&view.subject)) else {
+            return;
+        };
+        let params = format!(
+            r#"{{"sessionId":"{session}","targetInfo":{info},"waitingForDebugger":{waiting}}}"#
+        );
         self.send_event(parent, "Target.attachedToTarget", &params);
     }
 
@@ -109,7 +150,9 @@ impl Core {
     }
 
     fn end_one_session(&mut self, session: SessionId) {
-        let Some(view) = self.sessions.get(session) else { return };
+        let Some(view) = self.sessions.get(session) else {
+            return;
+        };
         let (parent, subject) = (view.parent, view.subject.clone());
         let target = self.subject_target(&subject);
         if let Some(parent) = parent {
@@ -131,7 +174,10 @@ impl Core {
             Subject::Browser => None,
             Subject::Tab(_) => Some(tab.above.to_string()),
             Subject::Page(_) => Some(tab.page.to_string()),
-            Subject::Child(_, child) => tab.children.get(child).map(|child| child.target.to_string()),
+            Subject::Child(_, child) => tab
+                .children
+                .get(child)
+                .map(|child| child.target.to_string()),
         }
     }
 
@@ -146,27 +192,49 @@ impl Core {
     }
 
     pub(crate) fn announce_created_to(&mut self, session: SessionId, tab: TabId) {
-        let Some(filter) = self.sessions.get(session).and_then(|view| view.discovers.clone()) else { return };
-        let Some(tab) = self.tabs.get(tab) else { return };
-        let infos = [("tab", self.tab_target_info(tab)), ("page", self.page_target_info(tab))];
+        let Some(filter) = self
+            .sessions
+            .get(session)
+            .and_then(|view| view.discovers.clone())
+        else {
+            return;
+        };
+        let Some(tab) = self.tabs.get(tab) else {
+            return;
+        };
+        let infos = [
+            ("tab", self.tab_target_info(tab)),
+            ("page", self.page_target_info(tab)),
+        ];
         for (kind, info) in infos {
             if filter.wants(kind) {
-                self.send_event(session, "Target.targetCreated", &format!(r#"{{"targetInfo":{info}}}"#));
+                self.send_event(
+                    session,
+                    "Target.targetCreated",
+                    &format!(r#"{{"targetInfo":{info}}}"#),
+                );
             }
         }
     }
 
     /// Attaches a tab's page, or the target above it, to a session that asked for it and does not have it yet.
     pub(crate) fn auto_attach_tab(&mut self, session: SessionId, tab: TabId) {
-        let Some(view) = self.sessions.get(session) else { return };
-        let Some(AutoAttach { filter, .. }) = &view.auto_attach else { return };
+        let Some(view) = self.sessions.get(session) else {
+            return;
+        };
+        let Some(AutoAttach { filter, .. }) = &view.auto_attach else {
+            return;
+        };
         let wanted = match view.subject {
             Subject::Browser if filter.wants("page") => Subject::Page(tab),
             Subject::Browser if filter.wants("tab") => Subject::Tab(tab),
             Subject::Tab(_) if filter.wants("page") => Subject::Page(tab),
             _ => return,
         };
-        let has_it = self.sessions.viewing(&wanted).any(|(_, view)| view.parent == Some(session));
+        let has_it = self
+            .sessions
+            .viewing(&wanted)
+            .any(|(_, view)| view.parent == Some(session));
         if self.tabs.get(tab).is_none() || has_it {
             return;
         }
@@ -180,12 +248,24 @@ impl Core {
         for session in of_tab {
             self.end_session(session);
         }
-        let Some(gone) = self.tabs.remove(tab) else { return };
+        let Some(gone) = self.tabs.remove(tab) else {
+            return;
+        };
         for session in self.browser_sessions() {
-            let Some(filter) = self.sessions.get(session).and_then(|view| view.discovers.clone()) else { continue };
+            let Some(filter) = self
+                .sessions
+                .get(session)
+                .and_then(|view| view.discovers.clone())
+            else {
+                continue;
+            };
             for (kind, target) in [("page", &gone.page), ("tab", &gone.above)] {
                 if filter.wants(kind) {
-                    self.send_event(session, "Target.targetDestroyed", &serde_json::json!({ "targetId": target }).to_string());
+                    self.send_event(
+                        session,
+                        "Target.targetDestroyed",
+                        &serde_json::json!({ "targetId": target }).to_string(),
+                    );
                 }
             }
         }
@@ -193,12 +273,27 @@ impl Core {
 
     pub(crate) fn announce_changed(&mut self, tab: TabId) {
         for session in self.browser_sessions() {
-            let Some(filter) = self.sessions.get(session).and_then(|view| view.discovers.clone()) else { continue };
-            let Some(tab) = self.tabs.get(tab) else { return };
-            let infos = [("tab", self.tab_target_info(tab)), ("page", self.page_target_info(tab))];
+            let Some(filter) = self
+                .sessions
+                .get(session)
+                .and_then(|view| view.discovers.clone())
+            else {
+                continue;
+            };
+            let Some(tab) = self.tabs.get(tab) else {
+                return;
+            };
+            let infos = [
+                ("tab", self.tab_target_info(tab)),
+                ("page", self.page_target_info(tab)),
+            ];
             for (kind, info) in infos {
                 if filter.wants(kind) {
-                    self.send_event(session, "Target.targetInfoChanged", &format!(r#"{{"targetInfo":{info}}}"#));
+                    self.send_event(
+                        session,
+                        "Target.targetInfoChanged",
+                        &format!(r#"{{"targetInfo":{info}}}"#),
+                    );
                 }
             }
         }

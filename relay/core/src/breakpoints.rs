@@ -38,8 +38,16 @@ impl Core {
         None
     }
 
-    pub(crate) fn on_breakpoint_set(&mut self, session: SessionId, tab: Option<TabId>, child: Option<&ChildId>, result: &str) {
-        let Some(id) = text_field(result, "breakpointId") else { return };
+    pub(crate) fn on_breakpoint_set(
+        &mut self,
+        session: SessionId,
+        tab: Option<TabId>,
+        child: Option<&ChildId>,
+        result: &str,
+    ) {
+        let Some(id) = text_field(result, "breakpointId") else {
+            return;
+        };
         if let Some(view) = self.sessions.get_mut(session) {
             view.breakpoints.insert(id);
         } else if let Some(tab) = tab {
@@ -49,20 +57,44 @@ impl Core {
 
     /// These were set by a session that debugs its target no more, while others do.
     pub(crate) fn release_breakpoints(&mut self, subject: &Subject, ended: &BTreeSet<String>) {
-        let Some((tab, child)) = subject.place() else { return };
-        let is_others = |id: &String| self.sessions.viewing(subject).any(|(_, view)| view.breakpoints.contains(id));
+        let Some((tab, child)) = subject.place() else {
+            return;
+        };
+        let is_others = |id: &String| {
+            self.sessions
+                .viewing(subject)
+                .any(|(_, view)| view.breakpoints.contains(id))
+        };
         let gone: Vec<&String> = ended.iter().filter(|id| !is_others(id)).collect();
         for id in &gone {
             self.remove_breakpoint(tab, child, id);
         }
-        let Some(mirror) = self.mirror_of(subject) else { return };
+        let Some(mirror) = self.mirror_of(subject) else {
+            return;
+        };
         if !mirror.stopped_at.is_empty() && mirror.stopped_at.iter().all(|id| gone.contains(&id)) {
-            self.call(&Call::CdpCommand { tab, method: "Debugger.resume", params: "{}", child }, Continuation::Nothing);
+            self.call(
+                &Call::CdpCommand {
+                    tab,
+                    method: "Debugger.resume",
+                    params: "{}",
+                    child,
+                },
+                Continuation::Nothing,
+            );
         }
     }
 
     fn remove_breakpoint(&mut self, tab: TabId, child: Option<&ChildId>, id: &str) {
         let params = serde_json::json!({ "breakpointId": id }).to_string();
-        self.call(&Call::CdpCommand { tab, method: "Debugger.removeBreakpoint", params: &params, child }, Continuation::Nothing);
+        self.call(
+            &Call::CdpCommand {
+                tab,
+                method: "Debugger.removeBreakpoint",
+                params: &params,
+                child,
+            },
+            Continuation::Nothing,
+        );
     }
 }

@@ -45,7 +45,12 @@ impl<'a> Request<'a> {
         let envelope: Envelope<'a> = match serde_json::from_str(text) {
             // serde would read an array as the fields in order.
             Ok(envelope) if text.trim_start().starts_with('{') => envelope,
-            Ok(_) => return Err(Malformed { id: None, error: CdpError::InvalidRequest("Message must be an object".into()) }),
+            Ok(_) => {
+                return Err(Malformed {
+                    id: None,
+                    error: CdpError::InvalidRequest("Message must be an object".into()),
+                });
+            }
             Err(error) => return Err(Self::why_not(text, &error)),
         };
         let Some(id) = envelope.id.and_then(|id| id.get().parse::<i64>().ok()) else {
@@ -53,19 +58,31 @@ impl<'a> Request<'a> {
             return Err(Malformed { id: None, error });
         };
         if envelope.method.is_empty() {
-            let error = CdpError::InvalidRequest("Message must have string 'method' property".into());
-            return Err(Malformed { id: Some(id), error });
+            let error =
+                CdpError::InvalidRequest("Message must have string 'method' property".into());
+            return Err(Malformed {
+                id: Some(id),
+                error,
+            });
         }
         let params = match envelope.params.map(RawValue::get) {
             None | Some("null") => "{}",
             Some(object) if object.starts_with('{') => object,
             Some(_) => {
                 let error = CdpError::InvalidRequest("'params' must be an object".into());
-                return Err(Malformed { id: Some(id), error });
+                return Err(Malformed {
+                    id: Some(id),
+                    error,
+                });
             }
         };
         let session = Some(envelope.session).filter(|session| !session.is_empty());
-        Ok(Self { id, method: envelope.method, params: Cow::Borrowed(params), session })
+        Ok(Self {
+            id,
+            method: envelope.method,
+            params: Cow::Borrowed(params),
+            session,
+        })
     }
 
     fn why_not(text: &str, error: &serde_json::Error) -> Malformed {
@@ -74,16 +91,26 @@ impl<'a> Request<'a> {
             id: i64,
         }
         if error.is_data() {
-            let id = serde_json::from_str::<IdOnly>(text).ok().map(|only| only.id);
-            return Malformed { id, error: CdpError::InvalidRequest(format!("Message is not a CDP request: {error}")) };
+            let id = serde_json::from_str::<IdOnly>(text)
+                .ok()
+                .map(|only| only.id);
+            return Malformed {
+                id,
+                error: CdpError::InvalidRequest(format!("Message is not a CDP request: {error}")),
+            };
         }
-        Malformed { id: None, error: CdpError::NotJson(error.to_string()) }
+        Malformed {
+            id: None,
+            error: CdpError::NotJson(error.to_string()),
+        }
     }
 
     /// Reads the parameters into the few fields a handler needs.
     pub fn read_params<'p, T: Deserialize<'p>>(&'p self) -> Result<T, CdpError> {
-        serde_json::from_str(&self.params)
-            .map_err(|error| CdpError::InvalidParams { method: self.method.to_string(), reason: error.to_string() })
+        serde_json::from_str(&self.params).map_err(|error| CdpError::InvalidParams {
+            method: self.method.to_string(),
+            reason: error.to_string(),
+        })
     }
 
     /// A copy that outlives the text, for a request that has to wait.
@@ -118,8 +145,17 @@ pub fn error_reply(id: Option<i64>, session: Option<&str>, error: &CdpError) -> 
         #[serde(skip_serializing_if = "Option::is_none")]
         data: Option<&'a str>,
     }
-    let data = if let CdpError::Chrome { data, .. } = error { data.as_deref() } else { None };
-    let body = serde_json::to_string(&Body { code: error.code(), message: error.to_string(), data }).unwrap_or_default();
+    let data = if let CdpError::Chrome { data, .. } = error {
+        data.as_deref()
+    } else {
+        None
+    };
+    let body = serde_json::to_string(&Body {
+        code: error.code(),
+        message: error.to_string(),
+        data,
+    })
+    .unwrap_or_default();
     let mut text = String::from("{");
     if let Some(id) = id {
         let _ = write!(text, "\"id\":{id},");
@@ -135,12 +171,19 @@ pub fn error_reply(id: Option<i64>, session: Option<&str>, error: &CdpError) -> 
 pub fn event(session: Option<SessionId>, method: &str, params: &str) -> String {
     let mut text = String::with_capacity(method.len() + params.len() + 96);
     // Method names come from Chrome or from us and need no escaping, but nothing from a socket is trusted to stay so.
-    if method.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'.') {
+    if method
+        .bytes()
+        .all(|b| b.is_ascii_alphanumeric() || b == b'.')
+    {
         text.push_str("{\"method\":\"");
         text.push_str(method);
         text.push_str("\",\"params\":");
     } else {
-        let _ = write!(text, "{{\"method\":{},\"params\":", serde_json::Value::from(method));
+        let _ = write!(
+            text,
+            "{{\"method\":{},\"params\":",
+            serde_json::Value::from(method)
+        );
     }
     text.push_str(params);
     close_with_session(&mut text, session);
@@ -165,7 +208,10 @@ mod tests {
 
     #[test]
     fn a_request_keeps_its_parameters_to_the_letter() {
-        let request = Request::parse(r#"{"id":7,"method":"Page.navigate","params":{"url" : "a\u0041"},"sessionId":"S"}"#).unwrap();
+        let request = Request::parse(
+            r#"{"id":7,"method":"Page.navigate","params":{"url" : "a\u0041"},"sessionId":"S"}"#,
+        )
+        .unwrap();
         assert_eq!(request.id, 7);
         assert_eq!(request.method, "Page.navigate");
         assert_eq!(request.params, r#"{"url" : "a\u0041"}"#);
@@ -180,16 +226,26 @@ mod tests {
         assert_eq!(code_of("null"), (None, -32600));
         assert_eq!(code_of(r#"[1,"Page.enable"]"#), (None, -32600));
         assert_eq!(code_of(r#"{"method":"Page.enable"}"#), (None, -32600));
-        assert_eq!(code_of(r#"{"id":"1","method":"Page.enable"}"#), (None, -32600));
+        assert_eq!(
+            code_of(r#"{"id":"1","method":"Page.enable"}"#),
+            (None, -32600)
+        );
         assert_eq!(code_of(r#"{"id":5}"#), (Some(5), -32600));
         assert_eq!(code_of(r#"{"id":5,"method":3}"#), (Some(5), -32600));
-        assert_eq!(code_of(r#"{"id":5,"method":"Page.enable","params":[]}"#), (Some(5), -32600));
+        assert_eq!(
+            code_of(r#"{"id":5,"method":"Page.enable","params":[]}"#),
+            (Some(5), -32600)
+        );
     }
 
     #[test]
     fn nesting_of_any_depth_passes_unread() {
         let depth = 100_000;
-        let text = format!(r#"{{"id":1,"method":"X.y","params":{{"a":{}{}}}}}"#, "[".repeat(depth), "]".repeat(depth));
+        let text = format!(
+            r#"{{"id":1,"method":"X.y","params":{{"a":{}{}}}}}"#,
+            "[".repeat(depth),
+            "]".repeat(depth)
+        );
         assert!(Request::parse(&text).is_ok());
     }
 }

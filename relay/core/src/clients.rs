@@ -39,8 +39,15 @@ impl Clients {
 impl Core {
     pub(crate) fn on_client_opened(&mut self, client: ClientId) {
         let root = self.ids.session();
-        self.sessions.open(root, client, None, crate::sessions::Subject::Browser);
-        self.clients.map.insert(client, Client { root, deferred: Vec::new() });
+        self.sessions
+            .open(root, client, None, crate::sessions::Subject::Browser);
+        self.clients.map.insert(
+            client,
+            Client {
+                root,
+                deferred: Vec::new(),
+            },
+        );
     }
 
     /// Nothing is left of a client that has gone: its sessions, what it waits for, and the debugger of tabs that nobody
@@ -49,7 +56,12 @@ impl Core {
         if self.clients.map.remove(&client).is_none() {
             return;
         }
-        let ended: Vec<_> = self.sessions.of_client(client).into_iter().filter_map(|id| Some((id, self.sessions.close(id)?))).collect();
+        let ended: Vec<_> = self
+            .sessions
+            .of_client(client)
+            .into_iter()
+            .filter_map(|id| Some((id, self.sessions.close(id)?)))
+            .collect();
         for (id, session) in ended {
             self.release(id, session);
         }
@@ -62,7 +74,11 @@ impl Core {
             return;
         }
         for client in self.clients.ids() {
-            let texts = self.clients.get_mut(client).map(|client| std::mem::take(&mut client.deferred)).unwrap_or_default();
+            let texts = self
+                .clients
+                .get_mut(client)
+                .map(|client| std::mem::take(&mut client.deferred))
+                .unwrap_or_default();
             for text in texts {
                 self.on_client_text(client, &text);
             }

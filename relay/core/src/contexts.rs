@@ -75,7 +75,9 @@ impl Contexts {
     }
 
     fn find(&self, frame: &str, world: &World) -> Option<&Context> {
-        self.list.iter().find(|context| context.frame == frame && context.world == *world)
+        self.list
+            .iter()
+            .find(|context| context.frame == frame && context.world == *world)
     }
 
     /// Enters an imagined context of a dormant tab, or finds the one that is there already.
@@ -95,37 +97,61 @@ impl Contexts {
             "auxData": { "isDefault": world == World::Default, "type": kind, "frameId": frame },
         })
         .to_string();
-        let context =
-            Context { announced, announced_unique, real: None, real_unique: String::new(), frame: frame.to_owned(), world, description };
+        let context = Context {
+            announced,
+            announced_unique,
+            real: None,
+            real_unique: String::new(),
+            frame: frame.to_owned(),
+            world,
+            description,
+        };
         self.list.push(context.clone());
         (context, Created::New)
     }
 
     /// Chrome made the world that was imagined; it may report the context only later, or never when `Runtime` is off.
     pub fn made(&mut self, frame: &str, world: &World, real: i64) {
-        if let Some(context) = self.list.iter_mut().find(|c| c.real.is_none() && c.frame == frame && c.world == *world) {
+        if let Some(context) = self
+            .list
+            .iter_mut()
+            .find(|c| c.real.is_none() && c.frame == frame && c.world == *world)
+        {
             context.real = Some(real);
         }
     }
 
     /// Takes out a world that was imagined and could not be made.
     pub fn refused(&mut self, frame: &str, world: &World) -> Option<Context> {
-        let index = self.list.iter().position(|c| c.real.is_none() && c.frame == frame && c.world == *world)?;
+        let index = self
+            .list
+            .iter()
+            .position(|c| c.real.is_none() && c.frame == frame && c.world == *world)?;
         Some(self.list.remove(index))
     }
 
     /// Enters a context that Chrome reported. `None` when the description cannot be read.
     pub fn created(&mut self, description: &str) -> Option<Created> {
         let read: Description = serde_json::from_str(description).ok()?;
-        let world = if read.aux.is_default { World::Default } else { World::Isolated(read.name) };
+        let world = if read.aux.is_default {
+            World::Default
+        } else {
+            World::Isolated(read.name)
+        };
         // A debugger that was given up may have told of it just before.
-        let is_known =
-            |c: &Context| c.real == Some(read.id) && c.real_unique == read.unique_id && c.frame == read.aux.frame && c.world == world;
+        let is_known = |c: &Context| {
+            c.real == Some(read.id)
+                && c.real_unique == read.unique_id
+                && c.frame == read.aux.frame
+                && c.world == world
+        };
         if self.list.iter().any(is_known) {
             return Some(Created::Paired);
         }
         let is_imagined = |c: &&mut Context| {
-            c.frame == read.aux.frame && c.world == world && (c.real.is_none() || c.real == Some(read.id) && c.real_unique.is_empty())
+            c.frame == read.aux.frame
+                && c.world == world
+                && (c.real.is_none() || c.real == Some(read.id) && c.real_unique.is_empty())
         };
         if let Some(context) = self.list.iter_mut().find(is_imagined) {
             context.real = Some(read.id);
@@ -154,7 +180,9 @@ impl Contexts {
 
     /// Takes out what was imagined and never turned up.
     pub fn drop_imagined(&mut self) -> Vec<Context> {
-        let (imagined, real) = std::mem::take(&mut self.list).into_iter().partition(|c| c.real.is_none());
+        let (imagined, real) = std::mem::take(&mut self.list)
+            .into_iter()
+            .partition(|c| c.real.is_none());
         self.list = real;
         imagined
     }
@@ -177,7 +205,9 @@ impl Contexts {
 
     /// Whether any id differs between clients and Chrome. When not, messages pass unread.
     pub fn translates(&self) -> bool {
-        self.list.iter().any(|c| c.real.is_some_and(|real| real != c.announced))
+        self.list
+            .iter()
+            .any(|c| c.real.is_some_and(|real| real != c.announced))
     }
 
     pub fn has_imagined(&self) -> bool {
@@ -186,24 +216,38 @@ impl Contexts {
 
     /// Whether this is an id of a context that Chrome has not made yet: its number, or its unique id as text.
     pub fn is_imagined(&self, id: &str) -> bool {
-        let is_same = |c: &Context| id.parse() == Ok(c.announced) || id.trim_matches('"') == c.announced_unique;
+        let is_same = |c: &Context| {
+            id.parse() == Ok(c.announced) || id.trim_matches('"') == c.announced_unique
+        };
         self.list.iter().any(|c| c.real.is_none() && is_same(c))
     }
 
     pub fn to_real(&self, announced: i64) -> Option<i64> {
-        self.list.iter().find(|c| c.announced == announced).and_then(|c| c.real)
+        self.list
+            .iter()
+            .find(|c| c.announced == announced)
+            .and_then(|c| c.real)
     }
 
     pub fn to_announced(&self, real: i64) -> Option<i64> {
-        self.list.iter().find(|c| c.real == Some(real)).map(|c| c.announced)
+        self.list
+            .iter()
+            .find(|c| c.real == Some(real))
+            .map(|c| c.announced)
     }
 
     pub fn unique_to_real(&self, announced: &str) -> Option<&str> {
-        self.list.iter().find(|c| c.announced_unique == announced && c.real.is_some()).map(|c| c.real_unique.as_str())
+        self.list
+            .iter()
+            .find(|c| c.announced_unique == announced && c.real.is_some())
+            .map(|c| c.real_unique.as_str())
     }
 
     pub fn unique_to_announced(&self, real: &str) -> Option<&str> {
-        self.list.iter().find(|c| c.real_unique == real).map(|c| c.announced_unique.as_str())
+        self.list
+            .iter()
+            .find(|c| c.real_unique == real)
+            .map(|c| c.announced_unique.as_str())
     }
 }
 
@@ -219,13 +263,29 @@ mod tests {
     fn a_real_context_is_paired_with_the_imagined_one_of_its_frame_and_world() {
         let mut contexts = Contexts::default();
         let main = contexts.imagine("F", World::Default, "").0.announced;
-        let utility = contexts.imagine("F", World::Isolated("utility".into()), "").0.announced;
-        assert_eq!(contexts.created(&real(4, "F", "utility")), Some(Created::Paired));
+        let utility = contexts
+            .imagine("F", World::Isolated("utility".into()), "")
+            .0
+            .announced;
+        assert_eq!(
+            contexts.created(&real(4, "F", "utility")),
+            Some(Created::Paired)
+        );
         assert_eq!(contexts.created(&real(3, "F", "")), Some(Created::Paired));
         assert_eq!(contexts.created(&real(5, "child", "")), Some(Created::New));
-        assert_eq!((contexts.to_real(main), contexts.to_real(utility), contexts.to_real(5)), (Some(3), Some(4), Some(5)));
+        assert_eq!(
+            (
+                contexts.to_real(main),
+                contexts.to_real(utility),
+                contexts.to_real(5)
+            ),
+            (Some(3), Some(4), Some(5))
+        );
         assert_eq!(contexts.to_announced(4), Some(utility));
-        assert_eq!(contexts.unique_to_real(&format!("tabwire.{main}")), Some("u3"));
+        assert_eq!(
+            contexts.unique_to_real(&format!("tabwire.{main}")),
+            Some("u3")
+        );
         assert!(contexts.translates());
     }
 

@@ -32,7 +32,11 @@ impl Core {
 
     /// When a client's command is looked at for the first time.
     pub(crate) fn command_deadline(&self) -> crate::Now {
-        self.now + self.config.command_within.saturating_sub(self.probe_within())
+        self.now
+            + self
+                .config
+                .command_within
+                .saturating_sub(self.probe_within())
     }
 
     pub(crate) fn on_overdue_calls(&mut self) {
@@ -41,9 +45,16 @@ impl Core {
             return;
         }
         // Until a slow server answers, Chrome holds back what is asked of the page that is to be left.
-        let navigates = |entry: &&Entry| REVIVING.contains(&entry.method.as_str()) && self.may_wait_for_server(entry);
-        let waiting: BTreeSet<Option<TabId>> =
-            self.pending.iter().chain(overdue.iter().map(|(_, entry)| entry)).filter(navigates).map(|entry| entry.tab).collect();
+        let navigates = |entry: &&Entry| {
+            REVIVING.contains(&entry.method.as_str()) && self.may_wait_for_server(entry)
+        };
+        let waiting: BTreeSet<Option<TabId>> = self
+            .pending
+            .iter()
+            .chain(overdue.iter().map(|(_, entry)| entry))
+            .filter(navigates)
+            .map(|entry| entry.tab)
+            .collect();
         for (call, entry) in overdue {
             if matches!(entry.continuation, Continuation::Reply { .. }) && entry.is_command {
                 let waits_for_server = waiting.contains(&entry.tab) && self.is_patient(&entry);
@@ -56,12 +67,19 @@ impl Core {
 
     /// Whether a navigation takes long because of a server. Where nobody has `Network` on, Chrome does not tell.
     fn may_wait_for_server(&self, entry: &Entry) -> bool {
-        let Some(known) = entry.tab.and_then(|tab| self.tabs.get(tab)) else { return false };
+        let Some(known) = entry.tab.and_then(|tab| self.tabs.get(tab)) else {
+            return false;
+        };
         let (awaited, subject) = match &entry.child {
             None => (&known.awaited_document, Subject::Page(known.id)),
             Some(child) => {
-                let Some(below) = known.children.get(child) else { return false };
-                (&below.awaited_document, Subject::Child(known.id, child.clone()))
+                let Some(below) = known.children.get(child) else {
+                    return false;
+                };
+                (
+                    &below.awaited_document,
+                    Subject::Child(known.id, child.clone()),
+                )
             }
         };
         awaited.is_some() || !self.is_on(&subject, "Network")
@@ -76,39 +94,84 @@ impl Core {
         let is_stopped_by_dialog = self.tabs.get(tab).is_some_and(|known| known.dialog_is_open);
         if is_stopped_by_dialog || waits_for_server {
             let deadline = Some(self.command_deadline());
-            self.pending.insert(call, Entry { deadline, is_probed: false, ..entry });
+            self.pending.insert(
+                call,
+                Entry {
+                    deadline,
+                    is_probed: false,
+                    ..entry
+                },
+            );
         } else if entry.is_probed {
-            let error = CdpError::PageSilent(entry.asked_method().to_owned(), self.config.command_within.as_secs());
+            let error = CdpError::PageSilent(
+                entry.asked_method().to_owned(),
+                self.config.command_within.as_secs(),
+            );
             self.on_call_failed(entry, &error);
         } else {
             self.probe(tab, entry.child.as_ref());
             let deadline = Some(self.now + self.probe_within());
-            self.pending.insert(call, Entry { deadline, is_probed: true, ..entry });
+            self.pending.insert(
+                call,
+                Entry {
+                    deadline,
+                    is_probed: true,
+                    ..entry
+                },
+            );
         }
     }
 
     /// Asks a target for the least it can answer, unless it is being asked already.
     fn probe(&mut self, tab: TabId, child: Option<&ChildId>) {
-        let is_same =
-            |entry: &Entry| matches!(entry.continuation, Continuation::Probe) && entry.tab == Some(tab) && entry.child.as_ref() == child;
+        let is_same = |entry: &Entry| {
+            matches!(entry.continuation, Continuation::Probe)
+                && entry.tab == Some(tab)
+                && entry.child.as_ref() == child
+        };
         if !self.pending.iter().any(is_same) {
             let params = r#"{"expression":"0","silent":true}"#;
-            self.call(&Call::CdpCommand { tab, method: "Runtime.evaluate", params, child }, Continuation::Probe);
+            self.call(
+                &Call::CdpCommand {
+                    tab,
+                    method: "Runtime.evaluate",
+                    params,
+                    child,
+                },
+                Continuation::Probe,
+            );
         }
     }
 
     /// The page answers: whoever waits for it has the whole time again.
     pub(crate) fn on_probe_answered(&mut self, tab: Option<TabId>, child: Option<&ChildId>) {
         let deadline = Some(self.command_deadline());
-        for (call, entry) in self.pending.take_calls(|entry| entry.is_probed && entry.tab == tab && entry.child.as_ref() == child) {
-            self.pending.insert(call, Entry { deadline, is_probed: false, ..entry });
+        for (call, entry) in self.pending.take_calls(|entry| {
+            entry.is_probed && entry.tab == tab && entry.child.as_ref() == child
+        }) {
+            self.pending.insert(
+                call,
+                Entry {
+                    deadline,
+                    is_probed: false,
+                    ..entry
+                },
+            );
         }
     }
 
     fn on_overdue_call(&mut self, call: CallId, entry: Entry) {
-        if matches!(entry.continuation, Continuation::Attached { .. } | Continuation::Created { .. }) {
+        if matches!(
+            entry.continuation,
+            Continuation::Attached { .. } | Continuation::Created { .. }
+        ) {
             // It may be done all the same, and then has to be set right.
-            let late = Entry { continuation: Continuation::Late, method: entry.method.clone(), deadline: None, ..Entry::of(entry.tab) };
+            let late = Entry {
+                continuation: Continuation::Late,
+                method: entry.method.clone(),
+                deadline: None,
+                ..Entry::of(entry.tab)
+            };
             self.pending.insert(call, late);
         }
         let seconds = self.config.tab_call_within.as_secs();
@@ -122,30 +185,46 @@ impl Core {
 
 impl Tab {
     /// Whether a target waits for the server of its next document, as far as `Network` and `Page` tell.
-    pub(crate) fn note_document_request(&mut self, child: Option<&ChildId>, event: &str, params: &str) {
+    pub(crate) fn note_document_request(
+        &mut self,
+        child: Option<&ChildId>,
+        event: &str,
+        params: &str,
+    ) {
         match event {
             // Most requests are for something else, and need not be read.
             "Network.requestWillBeSent" if params.contains("\"Document\"") => {
                 let frame = translate::text_field(params, "frameId");
-                let own = child.map_or(Some(&self.page), |child| self.children.get(child).map(|below| &below.target));
+                let own = child.map_or(Some(&self.page), |child| {
+                    self.children.get(child).map(|below| &below.target)
+                });
                 let is_document = translate::field(params, "type") == Some("\"Document\"");
                 if is_document && frame.as_deref() == own.map(TargetId::as_str) {
                     let request = translate::text_field(params, "requestId");
-                    self.awaited_document_of(child).into_iter().for_each(|awaited| awaited.clone_from(&request));
+                    self.awaited_document_of(child)
+                        .into_iter()
+                        .for_each(|awaited| awaited.clone_from(&request));
                 }
             }
             "Network.responseReceived" | "Network.loadingFailed" => {
-                if let Some(awaited) = self.awaited_document_of(child).filter(|awaited| awaited.is_some())
+                if let Some(awaited) = self
+                    .awaited_document_of(child)
+                    .filter(|awaited| awaited.is_some())
                     && *awaited == translate::text_field(params, "requestId")
                 {
                     *awaited = None;
                 }
             }
             "Page.frameNavigated" => {
-                let frame = translate::locate(params, &["frame", "id"]).map(|id| id.trim_matches('"'));
-                let own = child.map_or(Some(&self.page), |child| self.children.get(child).map(|below| &below.target));
+                let frame =
+                    translate::locate(params, &["frame", "id"]).map(|id| id.trim_matches('"'));
+                let own = child.map_or(Some(&self.page), |child| {
+                    self.children.get(child).map(|below| &below.target)
+                });
                 if frame.is_some() && frame == own.map(TargetId::as_str) {
-                    self.awaited_document_of(child).into_iter().for_each(|awaited| *awaited = None);
+                    self.awaited_document_of(child)
+                        .into_iter()
+                        .for_each(|awaited| *awaited = None);
                 }
             }
             _ => {}

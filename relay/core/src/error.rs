@@ -22,7 +22,9 @@ pub enum CdpError {
         "No browser is connected: the Tabwire extension is not there. Start the browser that has it, or load it with `tabwire install-extension`; its popup shows the state."
     )]
     ExtensionAbsent,
-    #[error("The browser's Tabwire extension disconnected while this command was under way; its outcome is unknown.")]
+    #[error(
+        "The browser's Tabwire extension disconnected while this command was under way; its outcome is unknown."
+    )]
     ExtensionGone,
     #[error("{0}: no answer from the browser within {1} seconds; its outcome is unknown.")]
     DeadlinePassed(String, u64),
@@ -32,7 +34,9 @@ pub enum CdpError {
     PageSilent(String, u64),
     #[error("The page has crashed. Reload it, or navigate elsewhere, and try again.")]
     PageCrashed,
-    #[error("The debugger was detached from this tab ({0}) while this command was under way; its outcome is unknown.")]
+    #[error(
+        "The debugger was detached from this tab ({0}) while this command was under way; its outcome is unknown."
+    )]
     Detached(String),
     #[error("The tab was closed.")]
     TabClosed,
@@ -40,7 +44,11 @@ pub enum CdpError {
     Refused(String),
     /// What Chrome itself answered, passed on to the letter.
     #[error("{message}")]
-    Chrome { code: i64, message: String, data: Option<String> },
+    Chrome {
+        code: i64,
+        message: String,
+        data: Option<String>,
+    },
 }
 
 impl CdpError {
@@ -77,15 +85,26 @@ impl CdpError {
             -32000
         }
         if let Ok(text) = serde_json::from_str::<String>(error.get()) {
-            return Self::Chrome { code: -32000, message: text, data: None };
+            return Self::Chrome {
+                code: -32000,
+                message: text,
+                data: None,
+            };
         }
         match serde_json::from_str::<Coded>(error.get()) {
             Ok(coded) => Self::Chrome {
                 code: coded.code,
                 message: coded.message,
-                data: coded.data.map(|data| data.as_str().map_or_else(|| data.to_string(), str::to_owned)),
+                data: coded.data.map(|data| {
+                    data.as_str()
+                        .map_or_else(|| data.to_string(), str::to_owned)
+                }),
             },
-            Err(_) => Self::Chrome { code: -32000, message: error.get().to_owned(), data: None },
+            Err(_) => Self::Chrome {
+                code: -32000,
+                message: error.get().to_owned(),
+                data: None,
+            },
         }
     }
 }

@@ -15,8 +15,15 @@ use crate::{bootstrap, journal, translate};
 
 impl Core {
     /// A command of a session whose tab is live.
-    pub(crate) fn to_live_page(&mut self, session: SessionId, tab: TabId, request: &Request<'_>) -> Result<Handled, CdpError> {
-        if self.tabs.get(tab).is_some_and(|known| known.is_crashed) && !REVIVING.contains(&request.method.as_ref()) {
+    pub(crate) fn to_live_page(
+        &mut self,
+        session: SessionId,
+        tab: TabId,
+        request: &Request<'_>,
+    ) -> Result<Handled, CdpError> {
+        if self.tabs.get(tab).is_some_and(|known| known.is_crashed)
+            && !REVIVING.contains(&request.method.as_ref())
+        {
             return Err(CdpError::PageCrashed);
         }
         if self.must_wait_for_turn(session, tab, request) {
@@ -26,14 +33,23 @@ impl Core {
     }
 
     /// A command whose turn it is.
-    pub(crate) fn send_to_live_page(&mut self, session: SessionId, tab: TabId, request: &Request<'_>) -> Result<Handled, CdpError> {
+    pub(crate) fn send_to_live_page(
+        &mut self,
+        session: SessionId,
+        tab: TabId,
+        request: &Request<'_>,
+    ) -> Result<Handled, CdpError> {
         match request.method.as_ref() {
             "Page.addScriptToEvaluateOnNewDocument" => {
-                let note = Note::Script { params: request.params.to_string() };
+                let note = Note::Script {
+                    params: request.params.to_string(),
+                };
                 self.forward_noting(session, tab, None, request, note);
                 return Ok(Handled::Later);
             }
-            "Page.removeScriptToEvaluateOnNewDocument" => return self.remove_script(session, tab, request),
+            "Page.removeScriptToEvaluateOnNewDocument" => {
+                return self.remove_script(session, tab, request);
+            }
             "Page.getFrameTree" => {
                 self.forward_noting(session, tab, None, request, Note::FrameTree);
                 return Ok(Handled::Later);
@@ -57,7 +73,13 @@ impl Core {
     }
 
     /// A command of a session that sees a target below a tab.
-    pub(crate) fn to_child(&mut self, session: SessionId, tab: TabId, child: &ChildId, request: &Request<'_>) -> Result<Handled, CdpError> {
+    pub(crate) fn to_child(
+        &mut self,
+        session: SessionId,
+        tab: TabId,
+        child: &ChildId,
+        request: &Request<'_>,
+    ) -> Result<Handled, CdpError> {
         match self.place_to_wait(session, request) {
             Some(place) => self.wait_for_turn(session, tab, place, request),
             None => self.send_to_child(session, tab, child, request),
@@ -73,7 +95,9 @@ impl Core {
         request: &Request<'_>,
     ) -> Result<Handled, CdpError> {
         if request.method == "Page.addScriptToEvaluateOnNewDocument" {
-            let note = Note::Script { params: request.params.to_string() };
+            let note = Note::Script {
+                params: request.params.to_string(),
+            };
             self.forward_noting(session, tab, Some(child), request, note);
             return Ok(Handled::Later);
         }
@@ -88,19 +112,38 @@ impl Core {
     }
 
     pub(crate) fn keep_in_journal(&mut self, session: SessionId, request: &Request<'_>) {
-        let Some(view) = self.sessions.get_mut(session) else { return };
-        if journal::is_kept(&request.method) && journal::has_required(&request.method, &request.params) {
-            view.journal.record(&request.method, self.texts.share(&request.params), None);
+        let Some(view) = self.sessions.get_mut(session) else {
+            return;
+        };
+        if journal::is_kept(&request.method)
+            && journal::has_required(&request.method, &request.params)
+        {
+            view.journal
+                .record(&request.method, self.texts.share(&request.params), None);
         }
         view.journal.started |= request.method == "Runtime.runIfWaitingForDebugger";
     }
 
     /// What a client's library sets in every page and frame as it comes must not show in a tab that the client did not create.
-    pub(crate) fn is_default_on_persons_tab(&self, session: SessionId, tab: TabId, request: &Request<'_>) -> bool {
-        let Some(view) = self.sessions.get(session) else { return false };
-        let is_own = self.tabs.get(tab).is_some_and(|tab| tab.created_by == Some(view.client));
-        let can_be_default = journal::find_init(&request.method).is_some_and(|init| init.replay == journal::Replay::Default);
-        can_be_default && !view.journal.started && !is_own && journal::has_required(&request.method, &request.params)
+    pub(crate) fn is_default_on_persons_tab(
+        &self,
+        session: SessionId,
+        tab: TabId,
+        request: &Request<'_>,
+    ) -> bool {
+        let Some(view) = self.sessions.get(session) else {
+            return false;
+        };
+        let is_own = self
+            .tabs
+            .get(tab)
+            .is_some_and(|tab| tab.created_by == Some(view.client));
+        let can_be_default = journal::find_init(&request.method)
+            .is_some_and(|init| init.replay == journal::Replay::Default);
+        can_be_default
+            && !view.journal.started
+            && !is_own
+            && journal::has_required(&request.method, &request.params)
     }
 
     /// A command to a live tab or a target below it, as it is.
@@ -115,22 +158,51 @@ impl Core {
             return handled;
         }
         let translates = child.is_none() && translate::result_names_context(&request.method);
-        let note = if translates { Note::TranslateResult { helper_in: bootstrap::helper_in(request) } } else { Note::None };
+        let note = if translates {
+            Note::TranslateResult {
+                helper_in: bootstrap::helper_in(request),
+            }
+        } else {
+            Note::None
+        };
         self.forward_noting(session, tab, child, request, note);
         Ok(Handled::Later)
     }
 
-    pub(crate) fn forward_noting(&mut self, session: SessionId, tab: TabId, child: Option<&ChildId>, request: &Request<'_>, note: Note) {
-        let Some(view) = self.sessions.get(session) else { return };
-        let continuation = Continuation::Reply { client: view.client, session, request: request.id, note };
+    pub(crate) fn forward_noting(
+        &mut self,
+        session: SessionId,
+        tab: TabId,
+        child: Option<&ChildId>,
+        request: &Request<'_>,
+        note: Note,
+    ) {
+        let Some(view) = self.sessions.get(session) else {
+            return;
+        };
+        let continuation = Continuation::Reply {
+            client: view.client,
+            session,
+            request: request.id,
+            note,
+        };
         let mut params = Cow::Borrowed(request.params.as_ref());
         if let Some(known) = self.tabs.get(tab).filter(|_| child.is_none()) {
             if known.contexts.translates() {
-                params = translate::params_to_real(&known.contexts, &request.method, &request.params);
+                params =
+                    translate::params_to_real(&known.contexts, &request.method, &request.params);
             }
             params = known.frame_to_real(bootstrap::handles_to_real(&known.bootstraps, params));
         }
-        self.call(&Call::CdpCommand { tab, method: &request.method, params: &params, child }, continuation);
+        self.call(
+            &Call::CdpCommand {
+                tab,
+                method: &request.method,
+                params: &params,
+                child,
+            },
+            continuation,
+        );
     }
 
     /// Tells a client what Chrome answered to its command, in the ids that the client knows. The session may have ended.
@@ -158,20 +230,40 @@ impl Core {
             if let (Some(real), Some(view)) = (real, self.sessions.get_mut(session)) {
                 // Chrome counts anew whenever the debugger is attached anew, and the page's session outlives that.
                 let is_page = matches!(view.subject, Subject::Page(_));
-                let announced = if is_page { format!("tabwire.{}", self.ids.call().0) } else { real.clone() };
+                let announced = if is_page {
+                    format!("tabwire.{}", self.ids.call().0)
+                } else {
+                    real.clone()
+                };
                 result = Cow::Owned(serde_json::json!({ "identifier": announced }).to_string());
-                let script = journal::Script { announced, real: Some(real) };
-                view.journal.record("Page.addScriptToEvaluateOnNewDocument", self.texts.share(&params), Some(script));
+                let script = journal::Script {
+                    announced,
+                    real: Some(real),
+                };
+                view.journal.record(
+                    "Page.addScriptToEvaluateOnNewDocument",
+                    self.texts.share(&params),
+                    Some(script),
+                );
             }
         }
         self.send_reply(client, session, request, &result);
     }
 
     /// An event of this target, in the ids that clients know.
-    pub(crate) fn in_clients_words<'p>(&self, subject: &Subject, method: &str, params: &'p str) -> Cow<'p, str> {
-        let Subject::Page(tab) = subject else { return Cow::Borrowed(params) };
+    pub(crate) fn in_clients_words<'p>(
+        &self,
+        subject: &Subject,
+        method: &str,
+        params: &'p str,
+    ) -> Cow<'p, str> {
+        let Subject::Page(tab) = subject else {
+            return Cow::Borrowed(params);
+        };
         match self.tabs.get(*tab) {
-            Some(tab) if tab.contexts.translates() => translate::event_to_announced(&tab.contexts, method, params),
+            Some(tab) if tab.contexts.translates() => {
+                translate::event_to_announced(&tab.contexts, method, params)
+            }
             _ => Cow::Borrowed(params),
         }
     }
@@ -184,7 +276,8 @@ impl Core {
         for (id, view) in self.sessions.viewing(subject) {
             if domain == "Inspector" || view.enabled.contains(gate) {
                 let text = cdp::event(view.parent.map(|_| id), method, &translated);
-                self.outputs.push_back(crate::Output::ToClient(view.client, text));
+                self.outputs
+                    .push_back(crate::Output::ToClient(view.client, text));
             }
         }
     }

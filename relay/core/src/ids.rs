@@ -37,7 +37,8 @@ pub struct SessionId(u128);
 impl SessionId {
     /// Reads what a client wrote; anything that is not exactly one of our ids is `None`.
     pub fn parse(text: &str) -> Option<Self> {
-        let well_formed = text.len() == 32 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'A'..=b'F'));
+        let well_formed =
+            text.len() == 32 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'A'..=b'F'));
         if !well_formed {
             return None;
         }
@@ -106,7 +107,10 @@ pub struct IdSource {
 
 impl IdSource {
     pub fn new(seed: u64) -> Self {
-        Self { state: seed, last_call: 0 }
+        Self {
+            state: seed,
+            last_call: 0,
+        }
     }
 
     pub fn session(&mut self) -> SessionId {
@@ -153,7 +157,13 @@ mod tests {
 
     #[test]
     fn what_is_not_a_session_id_is_refused() {
-        for text in ["", "x", "+0000000000000000000000000000001", "00000000000000000000000000000ab1", &"0".repeat(33)] {
+        for text in [
+            "",
+            "x",
+            "+0000000000000000000000000000001",
+            "00000000000000000000000000000ab1",
+            &"0".repeat(33),
+        ] {
             assert_eq!(SessionId::parse(text), None, "{text}");
         }
     }

@@ -55,13 +55,24 @@ impl Interception {
             request_stage: Stage,
         }
         let params: Params<'_> = serde_json::from_str(params)?;
-        let texts = params.patterns.map_or_else(|| vec!["{}"], |patterns| patterns.into_iter().map(RawValue::get).collect());
+        let texts = params.patterns.map_or_else(
+            || vec!["{}"],
+            |patterns| patterns.into_iter().map(RawValue::get).collect(),
+        );
         let patterns = texts.into_iter().map(|text| {
             let fields: Fields = serde_json::from_str(text)?;
             let url = fields.url_pattern.unwrap_or_else(|| "*".to_owned());
-            Ok(Pattern { text: text.to_owned(), url, kind: fields.resource_type, stage: fields.request_stage })
+            Ok(Pattern {
+                text: text.to_owned(),
+                url,
+                kind: fields.resource_type,
+                stage: fields.request_stage,
+            })
         });
-        Ok(Self { patterns: patterns.collect::<serde_json::Result<_>>()?, handles_auth: params.handle_auth_requests })
+        Ok(Self {
+            patterns: patterns.collect::<serde_json::Result<_>>()?,
+            handles_auth: params.handle_auth_requests,
+        })
     }
 
     /// The parameters of the one `Fetch.enable` that asks for all of these; `None` when there are none.
@@ -76,12 +87,20 @@ impl Interception {
                 }
             }
         }
-        is_any.then(|| format!(r#"{{"patterns":[{}],"handleAuthRequests":{handles_auth}}}"#, texts.join(",")))
+        is_any.then(|| {
+            format!(
+                r#"{{"patterns":[{}],"handleAuthRequests":{handles_auth}}}"#,
+                texts.join(",")
+            )
+        })
     }
 
     /// Whether a pause is one that this session would see if it had Chrome for itself.
     pub fn wants(&self, pause: &Pause) -> bool {
-        let fits = |pattern: &&Pattern| pattern.kind.as_ref().is_none_or(|kind| *kind == pause.kind) && url_fits(&pattern.url, &pause.url);
+        let fits = |pattern: &&Pattern| {
+            pattern.kind.as_ref().is_none_or(|kind| *kind == pause.kind)
+                && url_fits(&pattern.url, &pause.url)
+        };
         let mut fitting = self.patterns.iter().filter(fits);
         match pause.stage {
             Stage::Auth => self.handles_auth && fitting.next().is_some(),
@@ -120,10 +139,20 @@ impl Pause {
         let params: Params = serde_json::from_str(params).ok()?;
         let stage = match method {
             "Fetch.authRequired" => Stage::Auth,
-            _ if params.response_status_code.is_some() || params.response_error_reason.is_some() => Stage::Response,
+            _ if params.response_status_code.is_some()
+                || params.response_error_reason.is_some() =>
+            {
+                Stage::Response
+            }
             _ => Stage::Request,
         };
-        Some(Self { request: params.request_id, network: params.network_id, stage, url: params.request.url, kind: params.resource_type })
+        Some(Self {
+            request: params.request_id,
+            network: params.network_id,
+            stage,
+            url: params.request.url,
+            kind: params.resource_type,
+        })
     }
 }
 
@@ -183,14 +212,25 @@ impl PausedRequests {
             answering: None,
             body: Body::Untouched,
         };
-        self.map.insert((child.cloned(), pause.request.clone()), entry);
+        self.map
+            .insert((child.cloned(), pause.request.clone()), entry);
     }
 
     /// A session answers. `gives_up` when it lets the request go on as it is: only its own say ends, and the last who says so
     /// sends it on. Playwright and Puppeteer intercept everything to route one thing, and let the rest go.
-    pub fn answer(&mut self, child: Option<&ChildId>, request: &str, session: SessionId, gives_up: bool) -> Answer {
-        let Some(paused) = self.map.get_mut(&(child.cloned(), request.to_owned())) else { return Answer::TooLate };
-        let Some(place) = paused.holders.iter().position(|holder| *holder == session) else { return Answer::TooLate };
+    pub fn answer(
+        &mut self,
+        child: Option<&ChildId>,
+        request: &str,
+        session: SessionId,
+        gives_up: bool,
+    ) -> Answer {
+        let Some(paused) = self.map.get_mut(&(child.cloned(), request.to_owned())) else {
+            return Answer::TooLate;
+        };
+        let Some(place) = paused.holders.iter().position(|holder| *holder == session) else {
+            return Answer::TooLate;
+        };
         paused.holders.remove(place);
         if paused.answering.is_some() {
             return Answer::TooLate;
@@ -204,9 +244,18 @@ impl PausedRequests {
 
     /// Whether a session may have the body of a paused response: one that was told of it, and not after it was taken as a stream.
     /// To take it after it was read crashes the browser.
-    pub fn may_read_body(&mut self, child: Option<&ChildId>, request: &str, session: SessionId, takes: bool) -> bool {
-        let Some(paused) = self.map.get_mut(&(child.cloned(), request.to_owned())) else { return false };
-        let may = paused.holders.contains(&session) && (paused.body == Body::Untouched || paused.body == Body::Read && !takes);
+    pub fn may_read_body(
+        &mut self,
+        child: Option<&ChildId>,
+        request: &str,
+        session: SessionId,
+        takes: bool,
+    ) -> bool {
+        let Some(paused) = self.map.get_mut(&(child.cloned(), request.to_owned())) else {
+            return false;
+        };
+        let may = paused.holders.contains(&session)
+            && (paused.body == Body::Untouched || paused.body == Body::Read && !takes);
         if may {
             paused.body = if takes { Body::Taken } else { Body::Read };
         }
@@ -216,14 +265,21 @@ impl PausedRequests {
     /// Chrome took the answer.
     pub fn taken(&mut self, child: Option<&ChildId>, request: &str, number: u64) {
         let key = (child.cloned(), request.to_owned());
-        if self.map.get(&key).is_some_and(|paused| paused.number == number) {
+        if self
+            .map
+            .get(&key)
+            .is_some_and(|paused| paused.number == number)
+        {
             self.map.remove(&key);
         }
     }
 
     /// Chrome refused the answer, so the request is paused still, and its session may give a better one.
     pub fn refused(&mut self, child: Option<&ChildId>, request: &str, number: u64) {
-        let paused = self.map.get_mut(&(child.cloned(), request.to_owned())).filter(|paused| paused.number == number);
+        let paused = self
+            .map
+            .get_mut(&(child.cloned(), request.to_owned()))
+            .filter(|paused| paused.number == number);
         if let Some(paused) = paused {
             paused.holders.extend(paused.answering.take());
         }
@@ -233,17 +289,26 @@ impl PausedRequests {
         if self.responses.len() >= MOST_EXPECTED {
             self.responses.pop_front();
         }
-        self.responses.push_back((child.cloned(), request.to_owned(), session));
+        self.responses
+            .push_back((child.cloned(), request.to_owned(), session));
     }
 
     pub fn take_expected(&mut self, child: Option<&ChildId>, request: &str) -> Option<SessionId> {
-        let place = self.responses.iter().position(|(of, expected, _)| of.as_ref() == child && expected == request)?;
+        let place = self
+            .responses
+            .iter()
+            .position(|(of, expected, _)| of.as_ref() == child && expected == request)?;
         self.responses.remove(place).map(|(_, _, session)| session)
     }
 
     /// Sessions of this target have gone. Gives the requests that nobody holds any more: they have to go on.
-    pub fn without(&mut self, child: Option<&ChildId>, is_gone: impl Fn(SessionId) -> bool) -> Vec<(String, Stage)> {
-        self.responses.retain(|(of, _, session)| of.as_ref() != child || !is_gone(*session));
+    pub fn without(
+        &mut self,
+        child: Option<&ChildId>,
+        is_gone: impl Fn(SessionId) -> bool,
+    ) -> Vec<(String, Stage)> {
+        self.responses
+            .retain(|(of, _, session)| of.as_ref() != child || !is_gone(*session));
         let mut orphans = Vec::new();
         for ((of, request), paused) in &mut self.map {
             if of.as_ref() == child {
@@ -254,13 +319,15 @@ impl PausedRequests {
                 }
             }
         }
-        self.map.retain(|_, paused| !paused.holders.is_empty() || paused.answering.is_some());
+        self.map
+            .retain(|_, paused| !paused.holders.is_empty() || paused.answering.is_some());
         orphans
     }
 
     /// The page gave the request up by itself.
     pub fn failed(&mut self, network: &str) {
-        self.map.retain(|_, paused| paused.network.as_deref() != Some(network));
+        self.map
+            .retain(|_, paused| paused.network.as_deref() != Some(network));
     }
 
     /// Chrome has let go everything that was paused below this target.
@@ -300,7 +367,10 @@ fn url_fits(pattern: &str, url: &str) -> bool {
         let mut reached = false;
         for (index, place) in may_be_next.iter_mut().enumerate() {
             *place |= reached;
-            reached = *place && parts.get(index).is_some_and(|part| !matches!(part, Part::Exactly(_)));
+            reached = *place
+                && parts
+                    .get(index)
+                    .is_some_and(|part| !matches!(part, Part::Exactly(_)));
         }
         may_be_next
     };
@@ -348,8 +418,10 @@ mod tests {
 
     #[test]
     fn patterns_of_several_sessions_are_asked_for_together_and_the_same_once() {
-        let all =
-            [r#"{"patterns":[{"urlPattern":"*"}]}"#, r#"{"patterns":[{"urlPattern":"*"},{"urlPattern":"a"}],"handleAuthRequests":true}"#];
+        let all = [
+            r#"{"patterns":[{"urlPattern":"*"}]}"#,
+            r#"{"patterns":[{"urlPattern":"*"},{"urlPattern":"a"}],"handleAuthRequests":true}"#,
+        ];
         let all = all.map(|params| Interception::read(params).unwrap());
         assert_eq!(
             Interception::together(all.iter()).unwrap(),

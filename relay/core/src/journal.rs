@@ -39,7 +39,11 @@ pub struct Init {
 }
 
 const fn init(method: &'static str, answer: Answer, replay: Replay) -> Init {
-    Init { method, answer, replay }
+    Init {
+        method,
+        answer,
+        replay,
+    }
 }
 
 /// Everything Playwright and Puppeteer send to each page as they connect, and its like.
@@ -133,7 +137,9 @@ const REQUIRED: &[(&str, &str, &[char])] = &[
 /// Whether an init command has all that it needs. One that has not is for Chrome to refuse.
 pub fn has_required(method: &str, params: &str) -> bool {
     let mut required = REQUIRED.iter().filter(|(of, ..)| *of == method);
-    required.all(|(_, key, begins)| crate::translate::field(params, key).is_some_and(|value| value.starts_with(*begins)))
+    required.all(|(_, key, begins)| {
+        crate::translate::field(params, key).is_some_and(|value| value.starts_with(*begins))
+    })
 }
 
 /// What a session sets in a page, and what sets it back when the session goes: the method, and its parameters.
@@ -177,7 +183,10 @@ const OVERRIDES: &[(&str, &str, &str)] = &[
 
 /// The command, with its parameters, that sets back what this one has set.
 pub fn find_undo(method: &str) -> Option<(&'static str, &'static str)> {
-    OVERRIDES.iter().find(|(set, _, _)| *set == method).map(|(_, undo, params)| (*undo, *params))
+    OVERRIDES
+        .iter()
+        .find(|(set, _, _)| *set == method)
+        .map(|(_, undo, params)| (*undo, *params))
 }
 
 /// Whether a journal keeps a command that is sent to a live page.
@@ -189,8 +198,14 @@ pub fn is_kept(method: &str) -> bool {
 
 /// Commands that take an earlier one back; one that names something takes back only what has that name.
 const UNDONE_BY: &[(&str, &str)] = &[
-    ("Emulation.clearDeviceMetricsOverride", "Emulation.setDeviceMetricsOverride"),
-    ("Emulation.clearGeolocationOverride", "Emulation.setGeolocationOverride"),
+    (
+        "Emulation.clearDeviceMetricsOverride",
+        "Emulation.setDeviceMetricsOverride",
+    ),
+    (
+        "Emulation.clearGeolocationOverride",
+        "Emulation.setGeolocationOverride",
+    ),
     ("Emulation.clearIdleOverride", "Emulation.setIdleOverride"),
     ("Runtime.removeBinding", "Runtime.addBinding"),
 ];
@@ -236,8 +251,10 @@ impl Journal {
     pub fn record(&mut self, method: &str, params: Arc<str>, script: Option<Script>) {
         if let Some((_, undone)) = UNDONE_BY.iter().find(|(undo, _)| *undo == method) {
             let name = crate::translate::field(&params, "name");
-            self.entries
-                .retain(|entry| entry.method != *undone || name.is_some() && crate::translate::field(&entry.params, "name") != name);
+            self.entries.retain(|entry| {
+                entry.method != *undone
+                    || name.is_some() && crate::translate::field(&entry.params, "name") != name
+            });
             return;
         }
         if let Some(domain) = method.strip_suffix(".disable") {
@@ -245,39 +262,72 @@ impl Journal {
             self.entries.retain(|entry| entry.method != enable);
             return;
         }
-        if script.is_none() && self.entries.iter().any(|entry| entry.method == method && entry.params == params) {
+        if script.is_none()
+            && self
+                .entries
+                .iter()
+                .any(|entry| entry.method == method && entry.params == params)
+        {
             return;
         }
-        let adds_up = matches!(method, "Page.addScriptToEvaluateOnNewDocument" | "Page.createIsolatedWorld" | "Runtime.addBinding");
+        let adds_up = matches!(
+            method,
+            "Page.addScriptToEvaluateOnNewDocument"
+                | "Page.createIsolatedWorld"
+                | "Runtime.addBinding"
+        );
         if !adds_up {
             self.entries.retain(|entry| entry.method != method);
         }
         let is_default = !self.started;
-        self.entries.push(Entry { method: method.to_owned(), params, is_default, script });
+        self.entries.push(Entry {
+            method: method.to_owned(),
+            params,
+            is_default,
+            script,
+        });
     }
 
     /// The scripts for the page's own world that the client's user asked for.
     pub fn own_scripts(&self) -> impl Iterator<Item = &Entry> {
         let is_own = |entry: &&Entry| entry.script.is_some() && !entry.is_default;
-        self.entries.iter().filter(is_own).filter(|entry| crate::translate::field(&entry.params, "worldName").is_none())
+        self.entries
+            .iter()
+            .filter(is_own)
+            .filter(|entry| crate::translate::field(&entry.params, "worldName").is_none())
     }
 
     /// Takes a script out again. `None` when this session added none of that name.
     pub fn remove_script(&mut self, identifier: &str) -> Option<Script> {
-        let matches = |entry: &Entry| entry.script.as_ref().is_some_and(|script| script.announced == identifier);
+        let matches = |entry: &Entry| {
+            entry
+                .script
+                .as_ref()
+                .is_some_and(|script| script.announced == identifier)
+        };
         let index = self.entries.iter().position(matches)?;
         self.entries.remove(index).script
     }
 
     /// What Chrome calls a script; `false` when it was taken out meanwhile.
     pub fn name_script(&mut self, announced: &str, real: &str) -> bool {
-        let script = self.entries.iter_mut().filter_map(|entry| entry.script.as_mut()).find(|script| script.announced == announced);
-        script.map(|script| script.real = Some(real.to_owned())).is_some()
+        let script = self
+            .entries
+            .iter_mut()
+            .filter_map(|entry| entry.script.as_mut())
+            .find(|script| script.announced == announced);
+        script
+            .map(|script| script.real = Some(real.to_owned()))
+            .is_some()
     }
 
     /// The debugger is gone, and with it Chrome's identifiers.
     pub fn forget_real_scripts(&mut self) {
-        for script in self.entries.iter_mut().filter_map(|entry| entry.script.as_mut()) {
+        for script in self
+            .entries
+            .iter_mut()
+            .filter_map(|entry| entry.script.as_mut())
+        {
             script.real = None;
         }
     }
@@ -297,7 +347,10 @@ mod tests {
     fn whatever_changes_the_look_of_a_page_can_be_set_back() {
         // Chrome has no command that gives a page its own fonts back; only detaching does.
         let lasting = ["Page.setFontFamilies", "Page.setFontSizes"];
-        for init in INIT.iter().filter(|init| init.replay == Replay::Default && !lasting.contains(&init.method)) {
+        for init in INIT
+            .iter()
+            .filter(|init| init.replay == Replay::Default && !lasting.contains(&init.method))
+        {
             assert!(find_undo(init.method).is_some(), "{}", init.method);
         }
     }
@@ -306,8 +359,16 @@ mod tests {
     fn a_later_setting_replaces_an_earlier_one_and_disable_takes_enable_out() {
         let mut journal = Journal::default();
         journal.record("Network.enable", "{}".into(), None);
-        journal.record("Network.setCacheDisabled", r#"{"cacheDisabled":true}"#.into(), None);
-        journal.record("Network.setCacheDisabled", r#"{"cacheDisabled":false}"#.into(), None);
+        journal.record(
+            "Network.setCacheDisabled",
+            r#"{"cacheDisabled":true}"#.into(),
+            None,
+        );
+        journal.record(
+            "Network.setCacheDisabled",
+            r#"{"cacheDisabled":false}"#.into(),
+            None,
+        );
         journal.record("Network.disable", "{}".into(), None);
         let left: Vec<_> = journal.entries().iter().map(|e| &*e.params).collect();
         assert_eq!(left, [r#"{"cacheDisabled":false}"#]);

@@ -214,7 +214,16 @@ impl Core {
             Extension::Greeting { until, .. } => Some(until),
             Extension::Absent | Extension::Ready { .. } => None,
         };
-        [self.pending.next_deadline(), self.next_ping, self.pong_due, self.tabs_gone_at, greeting].into_iter().flatten().min()
+        [
+            self.pending.next_deadline(),
+            self.next_ping,
+            self.pong_due,
+            self.tabs_gone_at,
+            greeting,
+        ]
+        .into_iter()
+        .flatten()
+        .min()
     }
 
     /// The browser's hello, once its tabs are known too.
@@ -226,7 +235,14 @@ impl Core {
     }
 
     pub fn pages(&self) -> Vec<PageSummary> {
-        self.tabs.iter().map(|tab| PageSummary { id: tab.page.clone(), url: tab.url.clone(), title: tab.title.clone() }).collect()
+        self.tabs
+            .iter()
+            .map(|tab| PageSummary {
+                id: tab.page.clone(),
+                url: tab.url.clone(),
+                title: tab.title.clone(),
+            })
+            .collect()
     }
 
     pub fn page_count(&self) -> usize {
@@ -242,26 +258,42 @@ impl Core {
     fn call(&mut self, call: &wire::Call<'_>, continuation: Continuation) {
         let id = self.ids.call();
         let (tab, child, method) = match call {
-            wire::Call::CdpCommand { tab, method, child, .. } => (Some(*tab), child.cloned(), (*method).to_owned()),
+            wire::Call::CdpCommand {
+                tab, method, child, ..
+            } => (Some(*tab), child.cloned(), (*method).to_owned()),
             wire::Call::AttachTab { tab }
             | wire::Call::CloseTab { tab }
             | wire::Call::ActivateTab { tab }
             | wire::Call::DetachTab { tab } => (Some(*tab), None, call.name().to_owned()),
-            wire::Call::ListTabs | wire::Call::CreateTab { .. } => (None, None, call.name().to_owned()),
+            wire::Call::ListTabs | wire::Call::CreateTab { .. } => {
+                (None, None, call.name().to_owned())
+            }
         };
         let deadline = match (call, &continuation) {
-            (wire::Call::CdpCommand { .. }, Continuation::Reply { .. }) => Some(self.command_deadline()),
+            (wire::Call::CdpCommand { .. }, Continuation::Reply { .. }) => {
+                Some(self.command_deadline())
+            }
             (_, Continuation::Told { .. }) => None,
             _ => Some(self.now + self.config.tab_call_within),
         };
         let is_command = matches!(call, wire::Call::CdpCommand { .. });
-        let entry = pending::Entry { continuation, tab, child, method, asked_at: self.now, deadline, is_command, is_probed: false };
+        let entry = pending::Entry {
+            continuation,
+            tab,
+            child,
+            method,
+            asked_at: self.now,
+            deadline,
+            is_command,
+            is_probed: false,
+        };
         if matches!(self.extension, Extension::Absent) {
             self.on_call_failed(entry, &CdpError::ExtensionAbsent);
             return;
         }
         self.pending.insert(id, entry);
-        self.outputs.push_back(Output::ToExtension(call.to_text(id)));
+        self.outputs
+            .push_back(Output::ToExtension(call.to_text(id)));
     }
 
     fn send_reply(&mut self, client: ClientId, session: SessionId, request: i64, result: &str) {
@@ -275,7 +307,10 @@ impl Core {
     /// What a client calls this session: nothing, for its root. A session that has ended is still named, because its
     /// client waits under that name; a root session ends only with its client.
     fn name_for_client(&self, session: SessionId) -> Option<SessionId> {
-        let is_root = self.sessions.get(session).is_some_and(|view| view.parent.is_none());
+        let is_root = self
+            .sessions
+            .get(session)
+            .is_some_and(|view| view.parent.is_none());
         (!is_root).then_some(session)
     }
 
@@ -312,7 +347,8 @@ impl Core {
         if self.pong_due.is_some_and(|due| due <= now) {
             self.give_up_extension("the extension did not answer a ping in time");
         } else if self.next_ping.is_some_and(|due| due <= now) {
-            self.outputs.push_back(Output::ToExtension(wire::PING.to_owned()));
+            self.outputs
+                .push_back(Output::ToExtension(wire::PING.to_owned()));
             self.next_ping = Some(now + self.config.ping_every);
             self.pong_due.get_or_insert(now + self.config.pong_within);
         }
@@ -320,7 +356,8 @@ impl Core {
 
     /// The link is dead though its socket may be open: free the slot, and answer everyone who waits.
     fn give_up_extension(&mut self, reason: &str) {
-        self.outputs.push_back(Output::CloseExtension(reason.to_owned()));
+        self.outputs
+            .push_back(Output::CloseExtension(reason.to_owned()));
         self.on_extension_closed();
     }
 }

@@ -25,7 +25,12 @@ const TOLD: &[Told] = &[
         taken_back_by: "CSS.styleSheetRemoved",
         taken_back_id: "styleSheetId",
     },
-    Told { event: "Debugger.scriptParsed", id: &["scriptId"], taken_back_by: "", taken_back_id: "" },
+    Told {
+        event: "Debugger.scriptParsed",
+        id: &["scriptId"],
+        taken_back_by: "",
+        taken_back_id: "",
+    },
     Told {
         event: "Runtime.executionContextCreated",
         id: &["context", "id"],
@@ -63,44 +68,66 @@ impl Mirror {
         }
         if event == "Page.frameDetached" {
             let frame = translate::field(params, "frameId").unwrap_or_default();
-            self.told.retain(|entry| entry.event != LIFECYCLE || entry.id != frame);
+            self.told
+                .retain(|entry| entry.event != LIFECYCLE || entry.id != frame);
             return;
         }
         match event {
             LIFECYCLE => return self.note_lifecycle(params),
             "Debugger.paused" => {
-                self.stopped_at =
-                    translate::field(params, "hitBreakpoints").and_then(|ids| serde_json::from_str(ids).ok()).unwrap_or_default();
+                self.stopped_at = translate::field(params, "hitBreakpoints")
+                    .and_then(|ids| serde_json::from_str(ids).ok())
+                    .unwrap_or_default();
             }
             "Debugger.resumed" => self.stopped_at.clear(),
             _ => {}
         }
         for told in TOLD {
             if told.event == event {
-                let Some(id) = translate::locate(params, told.id) else { return };
-                self.told.retain(|entry| entry.event != event || entry.id != id);
-                self.push(Entry { event: told.event, id: id.to_owned(), params: params.into() });
+                let Some(id) = translate::locate(params, told.id) else {
+                    return;
+                };
+                self.told
+                    .retain(|entry| entry.event != event || entry.id != id);
+                self.push(Entry {
+                    event: told.event,
+                    id: id.to_owned(),
+                    params: params.into(),
+                });
             } else if told.taken_back_by == event {
                 let id = translate::field(params, told.taken_back_id).unwrap_or_default();
-                self.told.retain(|entry| entry.event != told.event || entry.id != id);
+                self.told
+                    .retain(|entry| entry.event != told.event || entry.id != id);
             }
         }
     }
 
     /// A frame's document begins with `init`, and the states of the one before are of no interest any more.
     fn note_lifecycle(&mut self, params: &str) {
-        let Some(frame) = translate::field(params, "frameId") else { return };
+        let Some(frame) = translate::field(params, "frameId") else {
+            return;
+        };
         if translate::field(params, "name") == Some("\"init\"") {
-            self.told.retain(|entry| entry.event != LIFECYCLE || entry.id != frame);
+            self.told
+                .retain(|entry| entry.event != LIFECYCLE || entry.id != frame);
         }
-        self.push(Entry { event: LIFECYCLE, id: frame.to_owned(), params: params.into() });
+        self.push(Entry {
+            event: LIFECYCLE,
+            id: frame.to_owned(),
+            params: params.into(),
+        });
     }
 
     fn push(&mut self, entry: Entry) {
         if entry.params.len() > LONGEST {
             return;
         }
-        let mut alike = self.told.iter().enumerate().filter(|(_, kept)| kept.event == entry.event).map(|(index, _)| index);
+        let mut alike = self
+            .told
+            .iter()
+            .enumerate()
+            .filter(|(_, kept)| kept.event == entry.event)
+            .map(|(index, _)| index);
         let oldest = alike.next();
         if alike.count() + 1 >= MOST
             && let Some(oldest) = oldest
@@ -119,15 +146,23 @@ impl Mirror {
     }
 
     fn of_switch(&self, switch: &str) -> Vec<(&'static str, Arc<str>)> {
-        self.told.iter().filter(|entry| gate_of(entry.event) == switch).map(|entry| (entry.event, entry.params.clone())).collect()
+        self.told
+            .iter()
+            .filter(|entry| gate_of(entry.event) == switch)
+            .map(|entry| (entry.event, entry.params.clone()))
+            .collect()
     }
 }
 
 impl Core {
     /// Tells a session that has just switched something on what others of its target know already.
     pub(crate) fn tell_mirrored(&mut self, session: SessionId, switch: &str) {
-        let Some(subject) = self.sessions.get(session).map(|view| view.subject.clone()) else { return };
-        let Some(mirror) = self.mirror_of(&subject) else { return };
+        let Some(subject) = self.sessions.get(session).map(|view| view.subject.clone()) else {
+            return;
+        };
+        let Some(mirror) = self.mirror_of(&subject) else {
+            return;
+        };
         for (event, params) in mirror.of_switch(switch) {
             let params = self.in_clients_words(&subject, event, &params).into_owned();
             self.send_event(session, event, &params);
@@ -137,7 +172,12 @@ impl Core {
     pub(crate) fn mirror_of(&mut self, subject: &Subject) -> Option<&mut Mirror> {
         match subject {
             Subject::Page(tab) => self.tabs.get_mut(*tab).map(|tab| &mut tab.mirror),
-            Subject::Child(tab, child) => self.tabs.get_mut(*tab)?.children.get_mut(child).map(|child| &mut child.mirror),
+            Subject::Child(tab, child) => self
+                .tabs
+                .get_mut(*tab)?
+                .children
+                .get_mut(child)
+                .map(|child| &mut child.mirror),
             Subject::Browser | Subject::Tab(_) => None,
         }
     }
@@ -148,17 +188,30 @@ mod tests {
     use super::*;
 
     fn told(mirror: &Mirror, switch: &str) -> Vec<String> {
-        mirror.of_switch(switch).into_iter().map(|(_, params)| params.to_string()).collect()
+        mirror
+            .of_switch(switch)
+            .into_iter()
+            .map(|(_, params)| params.to_string())
+            .collect()
     }
 
     #[test]
     fn what_is_taken_back_is_not_told_again() {
         let mut mirror = Mirror::default();
         for id in [1, 2] {
-            mirror.note("Runtime.executionContextCreated", &format!(r#"{{"context":{{"id":{id}}}}}"#));
-            mirror.note("Debugger.scriptParsed", &format!(r#"{{"scriptId":"{id}"}}"#));
+            mirror.note(
+                "Runtime.executionContextCreated",
+                &format!(r#"{{"context":{{"id":{id}}}}}"#),
+            );
+            mirror.note(
+                "Debugger.scriptParsed",
+                &format!(r#"{{"scriptId":"{id}"}}"#),
+            );
         }
-        mirror.note("Runtime.executionContextDestroyed", r#"{"executionContextId":1}"#);
+        mirror.note(
+            "Runtime.executionContextDestroyed",
+            r#"{"executionContextId":1}"#,
+        );
         assert_eq!(told(&mirror, "Runtime"), [r#"{"context":{"id":2}}"#]);
         assert_eq!(told(&mirror, "Debugger").len(), 2);
         mirror.forget("Debugger");
@@ -170,11 +223,26 @@ mod tests {
     #[test]
     fn a_new_document_of_a_frame_begins_its_states_anew() {
         let mut mirror = Mirror::default();
-        for (frame, name) in [("a", "init"), ("a", "load"), ("b", "init"), ("a", "init"), ("a", "commit")] {
-            mirror.note(LIFECYCLE, &format!(r#"{{"frameId":"{frame}","name":"{name}"}}"#));
+        for (frame, name) in [
+            ("a", "init"),
+            ("a", "load"),
+            ("b", "init"),
+            ("a", "init"),
+            ("a", "commit"),
+        ] {
+            mirror.note(
+                LIFECYCLE,
+                &format!(r#"{{"frameId":"{frame}","name":"{name}"}}"#),
+            );
         }
-        let names: Vec<_> = told(&mirror, LIFECYCLE).iter().map(|params| translate::text_field(params, "name").unwrap()).collect();
+        let names: Vec<_> = told(&mirror, LIFECYCLE)
+            .iter()
+            .map(|params| translate::text_field(params, "name").unwrap())
+            .collect();
         assert_eq!(names, ["init", "init", "commit"]);
-        assert!(told(&mirror, "Page").is_empty(), "it has a switch of its own");
+        assert!(
+            told(&mirror, "Page").is_empty(),
+            "it has a switch of its own"
+        );
     }
 }

@@ -12,7 +12,12 @@ use crate::translate;
 #[derive(Debug)]
 pub enum Continuation {
     /// Answer this request of a client with Chrome's own answer.
-    Reply { client: ClientId, session: SessionId, request: i64, note: Note },
+    Reply {
+        client: ClientId,
+        session: SessionId,
+        request: i64,
+        note: Note,
+    },
     /// The tabs of a browser that just connected.
     Tabs,
     /// The debugger is attached to this tab: wake it further.
@@ -20,11 +25,24 @@ pub enum Continuation {
     /// One step of waking this tab is done.
     Waking { tab: TabId, step: Step },
     /// Nobody waits for this one: a session was answered by the relay, and now Chrome has heard it too.
-    Told { tab: TabId, session: SessionId, step: Step },
+    Told {
+        tab: TabId,
+        session: SessionId,
+        step: Step,
+    },
     /// A tab a client asked for exists: announce it and answer.
-    Created { client: ClientId, session: SessionId, request: i64 },
+    Created {
+        client: ClientId,
+        session: SessionId,
+        request: i64,
+    },
     /// A tab a client asked to close is closed.
-    Closed { client: ClientId, session: SessionId, request: i64, tab: TabId },
+    Closed {
+        client: ClientId,
+        session: SessionId,
+        request: i64,
+        tab: TabId,
+    },
     /// A page that has been silent for long was asked whether it is there.
     Probe,
     /// The one who waited was told that no answer came. What it did in the browser all the same is set right when it does.
@@ -75,29 +93,52 @@ pub struct Deferred {
 
 impl Deferred {
     pub fn new(request: &Request<'_>) -> Self {
-        Self { method: request.method.to_string(), params: request.params.to_string() }
+        Self {
+            method: request.method.to_string(),
+            params: request.params.to_string(),
+        }
     }
 }
 
 /// What a crashed page can be asked: the browser answers it, and a page comes to life by it.
-pub const REVIVING: &[&str] = &["Page.close", "Page.navigate", "Page.navigateToHistoryEntry", "Page.reload"];
+pub const REVIVING: &[&str] = &[
+    "Page.close",
+    "Page.navigate",
+    "Page.navigateToHistoryEntry",
+    "Page.reload",
+];
 
 /// Something that Chrome is told of a session which the relay has answered: as a tab wakes, or beside its use.
 #[derive(Debug)]
 pub enum Step {
     FrameTree,
-    Script { session: SessionId, announced: String },
-    World { frame: String, name: String },
-    Helper { handle: String },
-    Breakpoint { session: SessionId },
-    Other { method: String },
+    Script {
+        session: SessionId,
+        announced: String,
+    },
+    World {
+        frame: String,
+        name: String,
+    },
+    Helper {
+        handle: String,
+    },
+    Breakpoint {
+        session: SessionId,
+    },
+    Other {
+        method: String,
+    },
 }
 
 impl Step {
     /// The isolated world that these parameters of `Page.createIsolatedWorld` ask for.
     pub fn world(params: &str) -> Self {
         let part = |key| translate::text_field(params, key).unwrap_or_default();
-        Self::World { frame: part("frameId"), name: part("worldName") }
+        Self::World {
+            frame: part("frameId"),
+            name: part("worldName"),
+        }
     }
 }
 
@@ -121,7 +162,9 @@ impl Entry {
     /// Whether a client waits here for this tab's own page, and not only for the browser.
     pub fn waits_for_page(&self, tab: TabId) -> bool {
         let is_of_page = self.tab == Some(tab) && self.child.is_none() && self.is_command;
-        is_of_page && matches!(self.continuation, Continuation::Reply { .. }) && !REVIVING.contains(&self.method.as_str())
+        is_of_page
+            && matches!(self.continuation, Continuation::Reply { .. })
+            && !REVIVING.contains(&self.method.as_str())
     }
 
     /// Whether a client waits for it in this session.
@@ -132,7 +175,10 @@ impl Entry {
     /// What the client asked: not the question that its turn is known by.
     pub fn asked_method(&self) -> &str {
         match &self.continuation {
-            Continuation::Reply { note: Note::Join(deferred) | Note::Turn(deferred), .. } => &deferred.method,
+            Continuation::Reply {
+                note: Note::Join(deferred) | Note::Turn(deferred),
+                ..
+            } => &deferred.method,
             _ => &self.method,
         }
     }
@@ -186,23 +232,44 @@ impl Pending {
     }
 
     pub fn take_where(&mut self, picks: impl FnMut(&Entry) -> bool) -> Vec<Entry> {
-        self.take_calls(picks).into_iter().map(|(_, entry)| entry).collect()
+        self.take_calls(picks)
+            .into_iter()
+            .map(|(_, entry)| entry)
+            .collect()
     }
 
     pub fn take_calls(&mut self, mut picks: impl FnMut(&Entry) -> bool) -> Vec<(CallId, Entry)> {
-        let picked: Vec<CallId> = self.map.iter().filter(|(_, entry)| picks(entry)).map(|(call, _)| *call).collect();
-        picked.into_iter().filter_map(|call| self.take(call).map(|entry| (call, entry))).collect()
+        let picked: Vec<CallId> = self
+            .map
+            .iter()
+            .filter(|(_, entry)| picks(entry))
+            .map(|(call, _)| *call)
+            .collect();
+        picked
+            .into_iter()
+            .filter_map(|call| self.take(call).map(|entry| (call, entry)))
+            .collect()
     }
 
     /// What should have been answered by now.
     pub fn take_overdue(&mut self, now: Now) -> Vec<(CallId, Entry)> {
-        let overdue: Vec<CallId> = self.deadlines.iter().take_while(|(due, _)| *due <= now).map(|(_, call)| *call).collect();
-        overdue.into_iter().filter_map(|call| self.take(call).map(|entry| (call, entry))).collect()
+        let overdue: Vec<CallId> = self
+            .deadlines
+            .iter()
+            .take_while(|(due, _)| *due <= now)
+            .map(|(_, call)| *call)
+            .collect();
+        overdue
+            .into_iter()
+            .filter_map(|call| self.take(call).map(|entry| (call, entry)))
+            .collect()
     }
 
     /// Whether a client waits for an answer from this tab.
     pub fn asks(&self, tab: TabId) -> bool {
-        self.map.values().any(|entry| entry.tab == Some(tab) && matches!(entry.continuation, Continuation::Reply { .. }))
+        self.map.values().any(|entry| {
+            entry.tab == Some(tab) && matches!(entry.continuation, Continuation::Reply { .. })
+        })
     }
 
     /// Whether a session waits for an answer.
@@ -217,7 +284,13 @@ impl Pending {
     /// Whether nobody waits for anything.
     pub fn is_empty(&self) -> bool {
         let is_nobodys = |entry: &Entry| {
-            matches!(entry.continuation, Continuation::Late | Continuation::Nothing | Continuation::Probe | Continuation::Told { .. })
+            matches!(
+                entry.continuation,
+                Continuation::Late
+                    | Continuation::Nothing
+                    | Continuation::Probe
+                    | Continuation::Told { .. }
+            )
         };
         self.map.values().all(is_nobodys)
     }

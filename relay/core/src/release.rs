@@ -19,7 +19,9 @@ use crate::{Core, Extension, OnDisconnect};
 impl Core {
     /// The session is out of the book already; other views of its target may go on.
     pub(crate) fn release(&mut self, id: SessionId, ended: Session) {
-        let Some(tab) = ended.subject.tab() else { return };
+        let Some(tab) = ended.subject.tab() else {
+            return;
+        };
         self.drop_waiting_commands(tab);
         self.drop_bootstraps_of_ended(tab);
         self.forget_told_of(id, tab);
@@ -44,21 +46,37 @@ impl Core {
         let is_its = |entry: &Entry| matches!(&entry.continuation, Continuation::Reply { client: of, .. } if *of == client);
         for (call, entry) in self.pending.take_calls(is_its) {
             // What it still brings about in Chrome has to be taken back when it is known under what name.
-            let Continuation::Reply { session, note, .. } = entry.continuation else { continue };
+            let Continuation::Reply { session, note, .. } = entry.continuation else {
+                continue;
+            };
             let step = match note {
-                Note::Script { .. } => Step::Script { session, announced: String::new() },
+                Note::Script { .. } => Step::Script {
+                    session,
+                    announced: String::new(),
+                },
                 Note::Breakpoint => Step::Breakpoint { session },
                 Note::Leaves => {
                     // Its tab was on the way to another document for this client alone; who else waits for it tries again.
-                    let error = CdpError::Detached("the client that navigated it has left".to_owned());
-                    entry.tab.into_iter().for_each(|tab| self.give_up_waking(tab, &error));
+                    let error =
+                        CdpError::Detached("the client that navigated it has left".to_owned());
+                    entry
+                        .tab
+                        .into_iter()
+                        .for_each(|tab| self.give_up_waking(tab, &error));
                     continue;
                 }
                 _ => continue,
             };
             if let Some(tab) = entry.tab {
                 let continuation = Continuation::Told { tab, session, step };
-                self.pending.insert(call, Entry { continuation, deadline: None, ..entry });
+                self.pending.insert(
+                    call,
+                    Entry {
+                        continuation,
+                        deadline: None,
+                        ..entry
+                    },
+                );
             }
         }
         for tab in self.tabs.ids() {
@@ -74,67 +92,125 @@ impl Core {
             self.detach_if_unused(tab);
         } else if matches!(self.extension, Extension::Ready { .. }) {
             // Where closing fails it is a tab like any other, and is not kept for its client's sake.
-            self.tabs.get_mut(tab).into_iter().for_each(|known| known.created_by = None);
+            self.tabs
+                .get_mut(tab)
+                .into_iter()
+                .for_each(|known| known.created_by = None);
             self.call(&Call::CloseTab { tab }, Continuation::Nothing);
         }
     }
 
     fn is_left_to_close(&self, tab: TabId) -> bool {
         let creator = self.tabs.get(tab).and_then(|known| known.created_by);
-        self.config.on_disconnect == OnDisconnect::CloseCreated && creator.is_some_and(|client| self.clients.get(client).is_none())
+        self.config.on_disconnect == OnDisconnect::CloseCreated
+            && creator.is_some_and(|client| self.clients.get(client).is_none())
     }
 
     /// What only this session had on in Chrome is switched off, and what it set is set back. A `Fetch` left on would hold every
     /// request of the page for a client that is not there.
     fn switch_off(&mut self, ended: &Session, tab: TabId) {
-        let is_its_dialog = self.tabs.get(tab).is_some_and(|known| known.dialog_is_open) && !self.is_on(&Subject::Page(tab), "Page");
+        let is_its_dialog = self.tabs.get(tab).is_some_and(|known| known.dialog_is_open)
+            && !self.is_on(&Subject::Page(tab), "Page");
         if is_its_dialog {
             let (method, params) = ("Page.handleJavaScriptDialog", r#"{"accept":false}"#);
-            self.call(&Call::CdpCommand { tab, method, params, child: None }, Continuation::Nothing);
+            self.call(
+                &Call::CdpCommand {
+                    tab,
+                    method,
+                    params,
+                    child: None,
+                },
+                Continuation::Nothing,
+            );
         }
         for (method, params) in self.undo_of(ended) {
             let child = ended.subject.place().and_then(|(_, child)| child);
-            self.call(&Call::CdpCommand { tab, method: &method, params: &params, child }, Continuation::Nothing);
+            self.call(
+                &Call::CdpCommand {
+                    tab,
+                    method: &method,
+                    params: &params,
+                    child,
+                },
+                Continuation::Nothing,
+            );
         }
         if self.is_on(&ended.subject, "Debugger") {
             self.release_breakpoints(&ended.subject, &ended.breakpoints);
         }
-        for switch in ended.enabled.iter().filter(|switch| !self.is_on(&ended.subject, switch)).collect::<Vec<_>>() {
+        for switch in ended
+            .enabled
+            .iter()
+            .filter(|switch| !self.is_on(&ended.subject, switch))
+            .collect::<Vec<_>>()
+        {
             self.on_switched_off(&ended.subject, switch);
         }
     }
 
     /// Whether a session of this target has this domain on.
     pub(crate) fn is_on(&self, subject: &Subject, domain: &str) -> bool {
-        self.sessions.viewing(subject).any(|(_, view)| view.enabled.contains(domain))
+        self.sessions
+            .viewing(subject)
+            .any(|(_, view)| view.enabled.contains(domain))
     }
 
     /// The commands, with their parameters, that make Chrome forget a session; others of the same target lose nothing.
     fn undo_of(&self, ended: &Session) -> Vec<(String, String)> {
         let mut undo = Vec::new();
-        for name in ended.enabled.iter().filter(|name| !self.is_on(&ended.subject, name)) {
+        for name in ended
+            .enabled
+            .iter()
+            .filter(|name| !self.is_on(&ended.subject, name))
+        {
             if name == SCREENCAST {
                 undo.push(("Page.stopScreencast".to_owned(), "{}".to_owned()));
             } else if ENABLED_DOMAINS.contains(&name.as_str()) {
                 undo.push((format!("{name}.disable"), "{}".to_owned()));
             }
         }
-        for entry in ended.journal.entries().iter().filter(|entry| self.reached_chrome(ended, entry)) {
+        for entry in ended
+            .journal
+            .entries()
+            .iter()
+            .filter(|entry| self.reached_chrome(ended, entry))
+        {
             let name = translate::field(&entry.params, "name").unwrap_or("null");
             let others = || self.sessions.viewing(&ended.subject);
-            let is_same =
-                |other: &journal::Entry| other.method == entry.method && translate::field(&other.params, "name").unwrap_or("null") == name;
+            let is_same = |other: &journal::Entry| {
+                other.method == entry.method
+                    && translate::field(&other.params, "name").unwrap_or("null") == name
+            };
             let kept = others().find_map(|(_, view)| {
-                view.journal.entries().iter().rfind(|other| is_same(other) && self.reached_chrome(view, other)).map(|other| &other.params)
+                view.journal
+                    .entries()
+                    .iter()
+                    .rfind(|other| is_same(other) && self.reached_chrome(view, other))
+                    .map(|other| &other.params)
             });
             if let Some(script) = &entry.script {
-                let identifier = script.real.as_ref().map(|real| serde_json::json!({ "identifier": real }).to_string());
-                undo.extend(identifier.map(|params| ("Page.removeScriptToEvaluateOnNewDocument".to_owned(), params)));
+                let identifier = script
+                    .real
+                    .as_ref()
+                    .map(|real| serde_json::json!({ "identifier": real }).to_string());
+                undo.extend(identifier.map(|params| {
+                    (
+                        "Page.removeScriptToEvaluateOnNewDocument".to_owned(),
+                        params,
+                    )
+                }));
             } else if entry.method == "Runtime.addBinding" && kept.is_none() {
-                undo.push(("Runtime.removeBinding".to_owned(), format!(r#"{{"name":{name}}}"#)));
+                undo.push((
+                    "Runtime.removeBinding".to_owned(),
+                    format!(r#"{{"name":{name}}}"#),
+                ));
             } else if let Some((method, params)) = journal::find_undo(&entry.method) {
                 // Where another session has set the same thing, its word counts again.
-                undo.push(kept.map_or((method.to_owned(), params.to_owned()), |theirs| (entry.method.clone(), theirs.to_string())));
+                undo.push(
+                    kept.map_or((method.to_owned(), params.to_owned()), |theirs| {
+                        (entry.method.clone(), theirs.to_string())
+                    }),
+                );
             }
         }
         undo
@@ -142,7 +218,8 @@ impl Core {
 
     /// A library's default is kept from Chrome in a tab that its client did not create.
     pub(crate) fn reached_chrome(&self, view: &Session, entry: &journal::Entry) -> bool {
-        let is_default = entry.is_default && journal::find_init(&entry.method).is_some_and(|init| init.replay == Replay::Default);
+        let is_default = entry.is_default
+            && journal::find_init(&entry.method).is_some_and(|init| init.replay == Replay::Default);
         let tab = view.subject.tab().and_then(|tab| self.tabs.get(tab));
         !is_default || tab.is_some_and(|tab| tab.created_by == Some(view.client))
     }
@@ -165,7 +242,9 @@ impl Core {
         let is_used = is_seen || self.pending.asks(tab);
         // One that is closed next keeps it till then: without it the page could ask the person whether they mean it.
         let is_closed_next = self.is_left_to_close(tab);
-        let Some(known) = self.tabs.get_mut(tab) else { return };
+        let Some(known) = self.tabs.get_mut(tab) else {
+            return;
+        };
         if is_used || is_closed_next || !known.is_live() {
             return;
         }

@@ -88,8 +88,18 @@ struct FilterEntry {
 impl Default for Filter {
     /// The protocol's default: everything but `browser` and `tab`.
     fn default() -> Self {
-        let without = |kind: &str| FilterEntry { exclude: true, kind: Some(kind.to_owned()) };
-        Self(vec![without("browser"), without("tab"), FilterEntry { exclude: false, kind: None }])
+        let without = |kind: &str| FilterEntry {
+            exclude: true,
+            kind: Some(kind.to_owned()),
+        };
+        Self(vec![
+            without("browser"),
+            without("tab"),
+            FilterEntry {
+                exclude: false,
+                kind: None,
+            },
+        ])
     }
 }
 
@@ -115,7 +125,13 @@ pub struct Sessions {
 }
 
 impl Sessions {
-    pub fn open(&mut self, id: SessionId, client: ClientId, parent: Option<SessionId>, subject: Subject) {
+    pub fn open(
+        &mut self,
+        id: SessionId,
+        client: ClientId,
+        parent: Option<SessionId>,
+        subject: Subject,
+    ) {
         self.by_tab.entry(subject.tab()).or_default().push(id);
         if let Some(parent) = parent {
             self.by_parent.entry(parent).or_default().push(id);
@@ -150,7 +166,10 @@ impl Sessions {
     pub fn close(&mut self, id: SessionId) -> Option<Session> {
         let session = self.map.remove(&id)?;
         take_out(&mut self.by_tab, session.subject.tab(), id);
-        if let Some(siblings) = session.parent.and_then(|parent| self.by_parent.get_mut(&parent)) {
+        if let Some(siblings) = session
+            .parent
+            .and_then(|parent| self.by_parent.get_mut(&parent))
+        {
             siblings.retain(|other| *other != id);
         }
         self.by_parent.remove(&id);
@@ -164,17 +183,28 @@ impl Sessions {
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (SessionId, &Session)> {
-        self.by_tab.values().flatten().filter_map(|id| self.map.get(id).map(|session| (*id, session)))
+        self.by_tab
+            .values()
+            .flatten()
+            .filter_map(|id| self.map.get(id).map(|session| (*id, session)))
     }
 
     /// All sessions of a tab, or of the browser for `None`: of the page, the target above it and the targets below it.
     pub fn at(&self, tab: Option<TabId>) -> impl Iterator<Item = (SessionId, &Session)> {
-        self.by_tab.get(&tab).into_iter().flatten().filter_map(|id| self.map.get(id).map(|session| (*id, session)))
+        self.by_tab
+            .get(&tab)
+            .into_iter()
+            .flatten()
+            .filter_map(|id| self.map.get(id).map(|session| (*id, session)))
     }
 
     /// The sessions that see exactly this subject.
-    pub fn viewing<'s>(&'s self, subject: &'s Subject) -> impl Iterator<Item = (SessionId, &'s Session)> {
-        self.at(subject.tab()).filter(move |(_, session)| session.subject == *subject)
+    pub fn viewing<'s>(
+        &'s self,
+        subject: &'s Subject,
+    ) -> impl Iterator<Item = (SessionId, &'s Session)> {
+        self.at(subject.tab())
+            .filter(move |(_, session)| session.subject == *subject)
     }
 
     /// A session and all below it, those below first. A list and not a recursion: clients nest as deep as they like.
@@ -194,13 +224,19 @@ impl Sessions {
     }
 
     pub fn of_client(&self, client: ClientId) -> Vec<SessionId> {
-        self.iter().filter(|(_, session)| session.client == client).map(|(id, _)| id).collect()
+        self.iter()
+            .filter(|(_, session)| session.client == client)
+            .map(|(id, _)| id)
+            .collect()
     }
 
     /// Whether another session of the same subject has this domain enabled, so that Chrome has it on already.
     pub fn enabled_elsewhere(&self, id: SessionId, domain: &str) -> bool {
-        let Some(session) = self.map.get(&id) else { return false };
-        self.viewing(&session.subject).any(|(other, view)| other != id && view.enabled.contains(domain))
+        let Some(session) = self.map.get(&id) else {
+            return false;
+        };
+        self.viewing(&session.subject)
+            .any(|(other, view)| other != id && view.enabled.contains(domain))
     }
 
     pub fn is_empty(&self) -> bool {
@@ -208,7 +244,11 @@ impl Sessions {
     }
 }
 
-fn take_out(lists: &mut BTreeMap<Option<TabId>, Vec<SessionId>>, key: Option<TabId>, id: SessionId) {
+fn take_out(
+    lists: &mut BTreeMap<Option<TabId>, Vec<SessionId>>,
+    key: Option<TabId>,
+    id: SessionId,
+) {
     if let Some(list) = lists.get_mut(&key) {
         list.retain(|other| *other != id);
         if list.is_empty() {
@@ -223,7 +263,8 @@ mod tests {
 
     #[test]
     fn the_first_entry_of_a_filter_that_fits_decides() {
-        let puppeteer: Filter = serde_json::from_str(r#"[{"type":"page","exclude":true},{}]"#).unwrap();
+        let puppeteer: Filter =
+            serde_json::from_str(r#"[{"type":"page","exclude":true},{}]"#).unwrap();
         assert!(puppeteer.wants("tab") && !puppeteer.wants("page"));
         let default = Filter::default();
         assert!(default.wants("page") && !default.wants("tab") && !default.wants("browser"));

@@ -54,19 +54,29 @@ pub(crate) const LIFECYCLE: &str = "Page.lifecycleEvent";
 
 /// The name in a session's `enabled` that lets an event of this method through.
 pub(crate) fn gate_of(method: &str) -> &str {
-    if method == LIFECYCLE || method == SCREENCAST { method } else { cdp::domain(method) }
+    if method == LIFECYCLE || method == SCREENCAST {
+        method
+    } else {
+        cdp::domain(method)
+    }
 }
 
 impl Core {
     /// Keeps the book of a session's enabled domains. Answers what Chrome must not hear, because other sessions share it.
-    pub(crate) fn switch_domain(&mut self, session: SessionId, request: &Request<'_>) -> Option<Result<Handled, CdpError>> {
+    pub(crate) fn switch_domain(
+        &mut self,
+        session: SessionId,
+        request: &Request<'_>,
+    ) -> Option<Result<Handled, CdpError>> {
         if request.method == "Page.setLifecycleEventsEnabled" {
             let is_on = self.sessions.enabled_elsewhere(session, LIFECYCLE);
             if is_on && translate::field(&request.params, "enabled") == Some("true") {
                 return Some(self.join(session, LIFECYCLE, request));
             }
             self.note_lifecycle_switch(session, &request.params);
-            if !is_on && let Some(subject) = self.sessions.get(session).map(|view| view.subject.clone()) {
+            if !is_on
+                && let Some(subject) = self.sessions.get(session).map(|view| view.subject.clone())
+            {
                 self.on_switched_off(&subject, LIFECYCLE);
             }
             // Chrome has them on as long as anyone wants them.
@@ -87,7 +97,9 @@ impl Core {
                 let subject = view.subject.clone();
                 match (domain, &subject) {
                     // Chrome has told nothing of them meanwhile.
-                    ("Page", Subject::Page(tab)) if !is_on => self.tabs.get_mut(*tab)?.frames = Frames::default(),
+                    ("Page", Subject::Page(tab)) if !is_on => {
+                        self.tabs.get_mut(*tab)?.frames = Frames::default()
+                    }
                     // Worlds that were made while it was off: Chrome will tell of them, and they count as told.
                     ("Runtime", Subject::Page(_)) => self.announce_contexts_to(session),
                     _ if is_on && is_new => self.tell_mirrored(session, domain),
@@ -98,7 +110,11 @@ impl Core {
             "disable" => {
                 view.enabled.remove(domain);
                 let subject = view.subject.clone();
-                let breakpoints = if domain == "Debugger" { std::mem::take(&mut view.breakpoints) } else { BTreeSet::new() };
+                let breakpoints = if domain == "Debugger" {
+                    std::mem::take(&mut view.breakpoints)
+                } else {
+                    BTreeSet::new()
+                };
                 if self.sessions.enabled_elsewhere(session, domain) {
                     self.release_breakpoints(&subject, &breakpoints);
                     return Some(Ok(Handled::empty()));
@@ -121,7 +137,9 @@ impl Core {
             mirror.forget(switch);
         }
         let Subject::Page(tab) = subject else { return };
-        let Some(known) = self.tabs.get_mut(*tab) else { return };
+        let Some(known) = self.tabs.get_mut(*tab) else {
+            return;
+        };
         match switch {
             "Page" => known.frames = Frames::default(),
             "Runtime" => known.contexts.clear(),
@@ -142,9 +160,18 @@ impl Core {
 
     /// Switches on for one session what Chrome has on already. What it missed must not overtake what it has asked before:
     /// Playwright listens for contexts only when `Page.getFrameTree` is answered.
-    fn join(&mut self, session: SessionId, switch: &str, request: &Request<'_>) -> Result<Handled, CdpError> {
+    fn join(
+        &mut self,
+        session: SessionId,
+        switch: &str,
+        request: &Request<'_>,
+    ) -> Result<Handled, CdpError> {
         let subject = self.sessions.get(session).map(|view| view.subject.clone());
-        if let Some((tab, child)) = subject.as_ref().and_then(Subject::place).filter(|_| self.pending.asks_for(session)) {
+        if let Some((tab, child)) = subject
+            .as_ref()
+            .and_then(Subject::place)
+            .filter(|_| self.pending.asks_for(session))
+        {
             return self.ask_in_turn(session, tab, child, request, Note::Join);
         }
         self.tell_missed(session, switch);
@@ -152,11 +179,20 @@ impl Core {
     }
 
     /// All that the session asked before is answered. Whoever had it on may have left meanwhile.
-    pub(crate) fn on_turn_to_join(&mut self, client: ClientId, session: SessionId, request: Request<'_>) {
+    pub(crate) fn on_turn_to_join(
+        &mut self,
+        client: ClientId,
+        session: SessionId,
+        request: Request<'_>,
+    ) {
         let Some(view) = self.sessions.get(session) else {
             return self.send_error(client, session, request.id, &CdpError::SessionNotFound);
         };
-        let switch = if request.method == "Page.setLifecycleEventsEnabled" { LIFECYCLE } else { cdp::domain(&request.method) };
+        let switch = if request.method == "Page.setLifecycleEventsEnabled" {
+            LIFECYCLE
+        } else {
+            cdp::domain(&request.method)
+        };
         // One that has it on already only said it again: to route that would be to wait for its turn again.
         if view.enabled.contains(switch) || self.sessions.enabled_elsewhere(session, switch) {
             self.tell_missed(session, switch);
@@ -167,7 +203,9 @@ impl Core {
     }
 
     fn tell_missed(&mut self, session: SessionId, switch: &str) {
-        let Some(view) = self.sessions.get_mut(session) else { return };
+        let Some(view) = self.sessions.get_mut(session) else {
+            return;
+        };
         let is_page = matches!(view.subject, Subject::Page(_));
         if !view.enabled.insert(switch.to_owned()) {
             return;

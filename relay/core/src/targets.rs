@@ -177,7 +177,10 @@ impl Tab {
     pub fn awaited_document_of(&mut self, child: Option<&ChildId>) -> Option<&mut Option<String>> {
         match child {
             None => Some(&mut self.awaited_document),
-            Some(child) => self.children.get_mut(child).map(|child| &mut child.awaited_document),
+            Some(child) => self
+                .children
+                .get_mut(child)
+                .map(|child| &mut child.awaited_document),
         }
     }
 
@@ -255,6 +258,8 @@ impl Tabs {
 
     /// The tab whose page, or whose `tab` target, has this id.
     pub fn by_target(&self, target: &str) -> Option<&Tab> {
-        self.map.values().find(|tab| tab.page.as_str() == target || tab.above.as_str() == target)
+        self.map
+            .values()
+            .find(|tab| tab.page.as_str() == target || tab.above.as_str() == target)
     }
 }

@@ -67,14 +67,22 @@ pub fn params_to_real<'p>(contexts: &Contexts, method: &str, params: &'p str) ->
 
 /// Whether a client's parameters name a context that Chrome has not made yet.
 pub fn names_imagined(contexts: &Contexts, method: &str, params: &str) -> bool {
-    let places = PARAMS.iter().filter(|(name, _)| *name == method && contexts.has_imagined());
-    places.filter_map(|(_, path)| locate(params, path)).any(|id| contexts.is_imagined(id))
+    let places = PARAMS
+        .iter()
+        .filter(|(name, _)| *name == method && contexts.has_imagined());
+    places
+        .filter_map(|(_, path)| locate(params, path))
+        .any(|id| contexts.is_imagined(id))
 }
 
 /// Chrome's result, as the client understands it. The method is not asked for: no other place has this shape.
 pub fn result_to_announced<'r>(contexts: &Contexts, result: Cow<'r, str>) -> Cow<'r, str> {
-    let text = replace(result, EXCEPTION, |value| value_to_announced(contexts, value));
-    replace(text, &["executionContextId"], |value| value_to_announced(contexts, value))
+    let text = replace(result, EXCEPTION, |value| {
+        value_to_announced(contexts, value)
+    });
+    replace(text, &["executionContextId"], |value| {
+        value_to_announced(contexts, value)
+    })
 }
 
 pub fn event_to_announced<'e>(contexts: &Contexts, method: &str, params: &'e str) -> Cow<'e, str> {
@@ -90,7 +98,9 @@ fn value_to_real(contexts: &Contexts, value: &str) -> Option<String> {
         return contexts.to_real(id).map(|id| id.to_string());
     }
     let unique: String = serde_json::from_str(value).ok()?;
-    contexts.unique_to_real(&unique).map(|id| serde_json::Value::from(id).to_string())
+    contexts
+        .unique_to_real(&unique)
+        .map(|id| serde_json::Value::from(id).to_string())
 }
 
 fn value_to_announced(contexts: &Contexts, value: &str) -> Option<String> {
@@ -98,17 +108,27 @@ fn value_to_announced(contexts: &Contexts, value: &str) -> Option<String> {
         return contexts.to_announced(id).map(|id| id.to_string());
     }
     let unique: String = serde_json::from_str(value).ok()?;
-    contexts.unique_to_announced(&unique).map(|id| serde_json::Value::from(id).to_string())
+    contexts
+        .unique_to_announced(&unique)
+        .map(|id| serde_json::Value::from(id).to_string())
 }
 
 /// Replaces an id wherever it stands as a value of its own; for ids that nothing else is ever called.
 pub fn rename<'t>(text: Cow<'t, str>, from: &str, to: &str) -> Cow<'t, str> {
     let (from, to) = (format!("\"{from}\""), format!("\"{to}\""));
-    if text.contains(&from) { Cow::Owned(text.replace(&from, &to)) } else { text }
+    if text.contains(&from) {
+        Cow::Owned(text.replace(&from, &to))
+    } else {
+        text
+    }
 }
 
 /// Replaces the value at `path` where there is one and `with` knows another.
-pub fn replace<'t>(text: Cow<'t, str>, path: &[&str], with: impl Fn(&str) -> Option<String>) -> Cow<'t, str> {
+pub fn replace<'t>(
+    text: Cow<'t, str>,
+    path: &[&str],
+    with: impl Fn(&str) -> Option<String>,
+) -> Cow<'t, str> {
     let Some((start, end, new)) = locate(&text, path).and_then(|value| {
         // The value is a part of the text, so the distance between the two is where it stands.
         let start = value.as_ptr() as usize - text.as_ptr() as usize;
@@ -116,7 +136,9 @@ pub fn replace<'t>(text: Cow<'t, str>, path: &[&str], with: impl Fn(&str) -> Opt
     }) else {
         return text;
     };
-    let (Some(before), Some(after)) = (text.get(..start), text.get(end..)) else { return text };
+    let (Some(before), Some(after)) = (text.get(..start), text.get(end..)) else {
+        return text;
+    };
     Cow::Owned([before, &new, after].concat())
 }
 
@@ -145,7 +167,9 @@ pub fn field<'t>(object: &'t str, key: &str) -> Option<&'t str> {
             Ok(found)
         }
     }
-    let found = serde_json::Deserializer::from_str(object).deserialize_map(Field(key)).ok()?;
+    let found = serde_json::Deserializer::from_str(object)
+        .deserialize_map(Field(key))
+        .ok()?;
     found.map(RawValue::get)
 }
 
@@ -185,34 +209,55 @@ mod tests {
     fn one_pair() -> (Contexts, i64) {
         let mut contexts = Contexts::default();
         let announced = contexts.imagine("F", World::Default, "").0.announced;
-        contexts.created(r#"{"id":3,"uniqueId":"-1.2","name":"","auxData":{"isDefault":true,"frameId":"F"}}"#);
+        contexts.created(
+            r#"{"id":3,"uniqueId":"-1.2","name":"","auxData":{"isDefault":true,"frameId":"F"}}"#,
+        );
         (contexts, announced)
     }
 
     #[test]
     fn every_place_of_the_published_protocol_is_known() {
-        let fixture = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/context_ids.json");
-        let fixture: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(fixture).unwrap()).unwrap();
-        let list = |kind: &str| -> Vec<String> { serde_json::from_value(fixture[kind].clone()).unwrap() };
-        let written = |places: &[Place]| places.iter().map(|(method, path)| format!("{method} {}", path.join("."))).collect::<Vec<_>>();
+        let fixture = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../fixtures/context_ids.json"
+        );
+        let fixture: serde_json::Value =
+            serde_json::from_str(&std::fs::read_to_string(fixture).unwrap()).unwrap();
+        let list =
+            |kind: &str| -> Vec<String> { serde_json::from_value(fixture[kind].clone()).unwrap() };
+        let written = |places: &[Place]| {
+            places
+                .iter()
+                .map(|(method, path)| format!("{method} {}", path.join(".")))
+                .collect::<Vec<_>>()
+        };
         assert_eq!(written(PARAMS), list("params"));
         assert_eq!(written(RESULTS), list("results"));
-        let rewritten: Vec<_> = list("events").into_iter().filter(|place| !place.starts_with("Runtime.executionContext")).collect();
+        let rewritten: Vec<_> = list("events")
+            .into_iter()
+            .filter(|place| !place.starts_with("Runtime.executionContext"))
+            .collect();
         assert_eq!(written(EVENTS), rewritten);
     }
 
     #[test]
     fn only_the_named_places_change() {
         let (contexts, id) = one_pair();
-        let params =
-            format!(r#"{{"functionDeclaration":"executionContextId", "executionContextId" : {id},"arguments":[{{"value":{id}}}]}}"#);
+        let params = format!(
+            r#"{{"functionDeclaration":"executionContextId", "executionContextId" : {id},"arguments":[{{"value":{id}}}]}}"#
+        );
         let real = params_to_real(&contexts, "Runtime.callFunctionOn", &params);
         assert_eq!(
             real,
-            format!(r#"{{"functionDeclaration":"executionContextId", "executionContextId" : 3,"arguments":[{{"value":{id}}}]}}"#)
+            format!(
+                r#"{{"functionDeclaration":"executionContextId", "executionContextId" : 3,"arguments":[{{"value":{id}}}]}}"#
+            )
         );
         let unique = format!(r#"{{"uniqueContextId":"tabwire.{id}"}}"#);
-        assert_eq!(params_to_real(&contexts, "Runtime.evaluate", &unique), r#"{"uniqueContextId":"-1.2"}"#);
+        assert_eq!(
+            params_to_real(&contexts, "Runtime.evaluate", &unique),
+            r#"{"uniqueContextId":"-1.2"}"#
+        );
     }
 
     #[test]
@@ -228,6 +273,9 @@ mod tests {
             event_to_announced(&contexts, "Runtime.consoleAPICalled", event),
             format!(r#"{{"type":"log","executionContextId":{id}}}"#)
         );
-        assert!(matches!(event_to_announced(&contexts, "Network.dataReceived", event), Cow::Borrowed(_)));
+        assert!(matches!(
+            event_to_announced(&contexts, "Network.dataReceived", event),
+            Cow::Borrowed(_)
+        ));
     }
 }

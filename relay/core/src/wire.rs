@@ -16,12 +16,29 @@ pub const PROTOCOL: u32 = 1;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Call<'a> {
     ListTabs,
-    AttachTab { tab: TabId },
-    DetachTab { tab: TabId },
-    CreateTab { url: &'a str, new_window: bool, active: bool },
-    CloseTab { tab: TabId },
-    ActivateTab { tab: TabId },
-    CdpCommand { tab: TabId, method: &'a str, params: &'a str, child: Option<&'a ChildId> },
+    AttachTab {
+        tab: TabId,
+    },
+    DetachTab {
+        tab: TabId,
+    },
+    CreateTab {
+        url: &'a str,
+        new_window: bool,
+        active: bool,
+    },
+    CloseTab {
+        tab: TabId,
+    },
+    ActivateTab {
+        tab: TabId,
+    },
+    CdpCommand {
+        tab: TabId,
+        method: &'a str,
+        params: &'a str,
+        child: Option<&'a ChildId>,
+    },
 }
 
 impl Call<'_> {
@@ -43,19 +60,39 @@ impl Call<'_> {
         let _ = write!(text, "{{\"id\":{},\"method\":\"{name}\"", id.0);
         match self {
             Self::ListTabs => {}
-            Self::AttachTab { tab } | Self::DetachTab { tab } | Self::CloseTab { tab } | Self::ActivateTab { tab } => {
+            Self::AttachTab { tab }
+            | Self::DetachTab { tab }
+            | Self::CloseTab { tab }
+            | Self::ActivateTab { tab } => {
                 let _ = write!(text, ",\"params\":{{\"tabId\":{tab}}}");
             }
-            Self::CreateTab { url, new_window, active } => {
-                let params = serde_json::json!({ "url": url, "newWindow": new_window, "active": active });
+            Self::CreateTab {
+                url,
+                new_window,
+                active,
+            } => {
+                let params =
+                    serde_json::json!({ "url": url, "newWindow": new_window, "active": active });
                 let _ = write!(text, ",\"params\":{params}");
             }
-            Self::CdpCommand { tab, method, params, child } => {
+            Self::CdpCommand {
+                tab,
+                method,
+                params,
+                child,
+            } => {
                 text.reserve(method.len() + params.len());
                 let method = serde_json::Value::from(*method);
-                let _ = write!(text, ",\"params\":{{\"tabId\":{tab},\"method\":{method},\"params\":{params}");
+                let _ = write!(
+                    text,
+                    ",\"params\":{{\"tabId\":{tab},\"method\":{method},\"params\":{params}"
+                );
                 if let Some(child) = child {
-                    let _ = write!(text, ",\"childSessionId\":{}", serde_json::Value::from(child.as_str()));
+                    let _ = write!(
+                        text,
+                        ",\"childSessionId\":{}",
+                        serde_json::Value::from(child.as_str())
+                    );
                 }
                 text.push('}');
             }
@@ -97,7 +134,10 @@ pub fn parse_frame(text: &str) -> Result<Vec<Incoming<'_>>, serde_json::Error> {
         return Ok(messages);
     }
     let elements: Vec<&RawValue> = serde_json::from_str(text)?;
-    Ok(elements.into_iter().filter_map(|element| serde_json::from_str(element.get()).ok()).collect())
+    Ok(elements
+        .into_iter()
+        .filter_map(|element| serde_json::from_str(element.get()).ok())
+        .collect())
 }
 
 /// The extension's first message: who it is and which browser it lives in.

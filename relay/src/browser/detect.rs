@@ -15,7 +15,10 @@ pub struct Browser {
 /// doing so; there the extension is loaded once by hand.
 #[cfg(not(target_os = "macos"))]
 const KNOWN: &[(&str, &[&str])] = &[
-    ("chromium", &["chromium", "chromium-browser", "/snap/bin/chromium"]),
+    (
+        "chromium",
+        &["chromium", "chromium-browser", "/snap/bin/chromium"],
+    ),
     ("brave", &["brave-browser", "brave"]),
     ("edge", &["microsoft-edge", "microsoft-edge-stable"]),
     ("vivaldi", &["vivaldi", "vivaldi-stable"]),
@@ -24,11 +27,26 @@ const KNOWN: &[(&str, &[&str])] = &[
 
 #[cfg(target_os = "macos")]
 const KNOWN: &[(&str, &[&str])] = &[
-    ("chromium", &["/Applications/Chromium.app/Contents/MacOS/Chromium"]),
-    ("brave", &["/Applications/Brave Browser.app/Contents/MacOS/Brave Browser"]),
-    ("edge", &["/Applications/Microsoft Edge.app/Contents/MacOS/Microsoft Edge"]),
-    ("vivaldi", &["/Applications/Vivaldi.app/Contents/MacOS/Vivaldi"]),
-    ("chrome", &["/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"]),
+    (
+        "chromium",
+        &["/Applications/Chromium.app/Contents/MacOS/Chromium"],
+    ),
+    (
+        "brave",
+        &["/Applications/Brave Browser.app/Contents/MacOS/Brave Browser"],
+    ),
+    (
+        "edge",
+        &["/Applications/Microsoft Edge.app/Contents/MacOS/Microsoft Edge"],
+    ),
+    (
+        "vivaldi",
+        &["/Applications/Vivaldi.app/Contents/MacOS/Vivaldi"],
+    ),
+    (
+        "chrome",
+        &["/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"],
+    ),
 ];
 
 pub fn installed() -> Vec<Browser> {
@@ -49,13 +67,20 @@ pub fn choose(asked: Option<&str>) -> anyhow::Result<Browser> {
         return Ok(browser.clone());
     }
     match find_program(asked) {
-        Some(path) => Ok(Browser { name: "browser", path }),
+        Some(path) => Ok(Browser {
+            name: "browser",
+            path,
+        }),
         None => bail!("there is no browser '{asked}'; `tabwire browsers` lists those found"),
     }
 }
 
 pub fn how_to_install() -> String {
-    let command = if cfg!(target_os = "macos") { "brew install --cask chromium" } else { "sudo apt-get install chromium" };
+    let command = if cfg!(target_os = "macos") {
+        "brew install --cask chromium"
+    } else {
+        "sudo apt-get install chromium"
+    };
     format!("no Chromium-family browser was found; install one, for example with: {command}")
 }
 
@@ -65,10 +90,13 @@ fn find_program(name: &str) -> Option<PathBuf> {
         return is_program(Path::new(name)).then(|| PathBuf::from(name));
     }
     let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|folder| folder.join(name)).find(|candidate| is_program(candidate))
+    std::env::split_paths(&path)
+        .map(|folder| folder.join(name))
+        .find(|candidate| is_program(candidate))
 }
 
 fn is_program(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt as _;
-    path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+    path.metadata()
+        .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }

@@ -35,7 +35,10 @@ impl Launch<'_> {
     pub async fn start(&self) -> anyhow::Result<Running> {
         let by_pipe = match self.load_by {
             // The flag takes a list with commas, so a path with one is not a path there.
-            LoadBy::Auto => matches!(self.browser.name, "chrome" | "edge") || self.extension.to_string_lossy().contains(','),
+            LoadBy::Auto => {
+                matches!(self.browser.name, "chrome" | "edge")
+                    || self.extension.to_string_lossy().contains(',')
+            }
             LoadBy::Flag => false,
             LoadBy::Pipe => true,
         };
@@ -45,12 +48,28 @@ impl Launch<'_> {
             .stdin(Stdio::null())
             // A browser's chatter is not ours; `--enable-logging=stderr` brings it back.
             .stdout(Stdio::null())
-            .stderr(if self.arguments.iter().any(|a| a.starts_with("--enable-logging")) { Stdio::inherit() } else { Stdio::null() })
+            .stderr(
+                if self
+                    .arguments
+                    .iter()
+                    .any(|a| a.starts_with("--enable-logging"))
+                {
+                    Stdio::inherit()
+                } else {
+                    Stdio::null()
+                },
+            )
             // Ctrl-C in the terminal is for us; we end the browser in our own time.
             .process_group(0)
             .kill_on_drop(true);
-        let pipe = if by_pipe { Some(DebuggingPipe::for_command(&mut command)?) } else { None };
-        let child = command.spawn().with_context(|| format!("cannot start {}", self.browser.path.display()))?;
+        let pipe = if by_pipe {
+            Some(DebuggingPipe::for_command(&mut command)?)
+        } else {
+            None
+        };
+        let child = command
+            .spawn()
+            .with_context(|| format!("cannot start {}", self.browser.path.display()))?;
         // The command still holds the browser's ends of the pipe; without them its end is seen.
         drop(command);
         let mut running = Running { child, pipe };
@@ -69,7 +88,10 @@ impl Launch<'_> {
             "--no-default-browser-check".to_owned(),
         ];
         if by_pipe {
-            arguments.extend(["--remote-debugging-pipe".to_owned(), "--enable-unsafe-extension-debugging".to_owned()]);
+            arguments.extend([
+                "--remote-debugging-pipe".to_owned(),
+                "--enable-unsafe-extension-debugging".to_owned(),
+            ]);
         } else {
             arguments.push(format!("--load-extension={}", self.extension.display()));
             arguments.push("--disable-features=DisableLoadExtensionCommandLineSwitch".to_owned());
@@ -94,9 +116,17 @@ impl Running {
         let polite = Duration::from_secs(5);
         self.pipe = None;
         // The group that was made for it: what is started may be a script with the browser below it.
-        if let Some(group) = self.child.id().and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw) {
+        if let Some(group) = self
+            .child
+            .id()
+            .and_then(|pid| i32::try_from(pid).ok())
+            .and_then(Pid::from_raw)
+        {
             let _ = rustix::process::kill_process_group(group, Signal::TERM);
-            if tokio::time::timeout(polite, self.child.wait()).await.is_ok() {
+            if tokio::time::timeout(polite, self.child.wait())
+                .await
+                .is_ok()
+            {
                 return;
             }
             let _ = rustix::process::kill_process_group(group, Signal::KILL);
@@ -115,8 +145,14 @@ impl DebuggingPipe {
     fn for_command(command: &mut Command) -> anyhow::Result<Self> {
         let (browser_reads, to_browser) = std::io::pipe()?;
         let (from_browser, browser_writes) = std::io::pipe()?;
-        let mapping = |end: OwnedFd, child_fd| FdMapping { parent_fd: end, child_fd };
-        command.fd_mappings(vec![mapping(browser_reads.into(), 3), mapping(browser_writes.into(), 4)])?;
+        let mapping = |end: OwnedFd, child_fd| FdMapping {
+            parent_fd: end,
+            child_fd,
+        };
+        command.fd_mappings(vec![
+            mapping(browser_reads.into(), 3),
+            mapping(browser_writes.into(), 4),
+        ])?;
         Ok(Self {
             to_browser: pipe::Sender::from_owned_fd(to_browser.into())?,
             from_browser: BufReader::new(pipe::Receiver::from_owned_fd(from_browser.into())?),
@@ -125,11 +161,14 @@ impl DebuggingPipe {
 
     async fn load_extension(&mut self, extension: &Path) -> anyhow::Result<()> {
         let request = serde_json::json!({ "id": 1, "method": "Extensions.loadUnpacked", "params": { "path": extension } });
-        self.to_browser.write_all(format!("{request}\0").as_bytes()).await?;
+        self.to_browser
+            .write_all(format!("{request}\0").as_bytes())
+            .await?;
         let mut reply = Vec::new();
         let read = self.from_browser.read_until(0, &mut reply);
-        let length =
-            tokio::time::timeout(Duration::from_secs(30), read).await.context("the browser does not answer on its debugging pipe")??;
+        let length = tokio::time::timeout(Duration::from_secs(30), read)
+            .await
+            .context("the browser does not answer on its debugging pipe")??;
         if length == 0 {
             // It has ended; who waits for it says so.
             return Ok(());

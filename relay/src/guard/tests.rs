@@ -16,14 +16,23 @@ fn status(path: &str, headers: &[(&str, &str)]) -> StatusCode {
     };
     let mut map = HeaderMap::new();
     for (name, value) in headers {
-        map.append(HeaderName::from_bytes(name.as_bytes()).unwrap(), value.parse().unwrap());
+        map.append(
+            HeaderName::from_bytes(name.as_bytes()).unwrap(),
+            value.parse().unwrap(),
+        );
     }
-    admit(&config, &Method::GET, &path.parse().unwrap(), &map).map_or_else(|refused| refused.0, |()| StatusCode::OK)
+    admit(&config, &Method::GET, &path.parse().unwrap(), &map)
+        .map_or_else(|refused| refused.0, |()| StatusCode::OK)
 }
 
 #[test]
 fn only_the_relays_own_names_are_a_host() {
-    for host in ["127.0.0.1:19222", "localhost:19222", "LOCALHOST:19222", "[::1]:19222"] {
+    for host in [
+        "127.0.0.1:19222",
+        "localhost:19222",
+        "LOCALHOST:19222",
+        "[::1]:19222",
+    ] {
         assert_eq!(status("/", &[("host", host)]), StatusCode::OK, "{host}");
     }
     let wrong = [
@@ -39,17 +48,38 @@ fn only_the_relays_own_names_are_a_host() {
         "127.0.0.2:19222",
     ];
     for host in wrong {
-        assert_eq!(status("/", &[("host", host)]), StatusCode::FORBIDDEN, "{host}");
+        assert_eq!(
+            status("/", &[("host", host)]),
+            StatusCode::FORBIDDEN,
+            "{host}"
+        );
     }
     assert_eq!(status("/", &[]), StatusCode::FORBIDDEN);
-    assert_eq!(status("/", &[("host", "127.0.0.1:19222"), ("host", "evil.com")]), StatusCode::FORBIDDEN);
-    assert_eq!(status("http://evil.com/", &[("host", "127.0.0.1:19222")]), StatusCode::FORBIDDEN);
+    assert_eq!(
+        status("/", &[("host", "127.0.0.1:19222"), ("host", "evil.com")]),
+        StatusCode::FORBIDDEN
+    );
+    assert_eq!(
+        status("http://evil.com/", &[("host", "127.0.0.1:19222")]),
+        StatusCode::FORBIDDEN
+    );
 }
 
 #[test]
 fn the_host_is_checked_before_everything_else() {
-    for path in ["/", "/client-slot", "/json/version?token=secret", "/cdp?token=secret", "/extension", "/nothing"] {
-        assert_eq!(status(path, &[("host", "evil.com:19222")]), StatusCode::FORBIDDEN, "{path}");
+    for path in [
+        "/",
+        "/client-slot",
+        "/json/version?token=secret",
+        "/cdp?token=secret",
+        "/extension",
+        "/nothing",
+    ] {
+        assert_eq!(
+            status(path, &[("host", "evil.com:19222")]),
+            StatusCode::FORBIDDEN,
+            "{path}"
+        );
     }
 }
 
@@ -58,7 +88,10 @@ fn a_client_needs_the_token_and_no_origin() {
     let host = ("host", "127.0.0.1:19222");
     assert_eq!(status("/cdp?token=secret", &[host]), StatusCode::OK);
     assert_eq!(status("/cdp?a=b&token=secret", &[host]), StatusCode::OK);
-    assert_eq!(status("/cdp", &[host, ("authorization", "Bearer secret")]), StatusCode::OK);
+    assert_eq!(
+        status("/cdp", &[host, ("authorization", "Bearer secret")]),
+        StatusCode::OK
+    );
     for path in [
         "/cdp",
         "/cdp?token=",
@@ -73,16 +106,32 @@ fn a_client_needs_the_token_and_no_origin() {
     ] {
         assert_eq!(status(path, &[host]), StatusCode::UNAUTHORIZED, "{path}");
     }
-    for origin in ["null", "http://127.0.0.1:19222", "https://evil.com", EXTENSION] {
-        assert_eq!(status("/cdp?token=secret", &[host, ("origin", origin)]), StatusCode::FORBIDDEN, "{origin}");
-        assert_eq!(status("/json/version?token=secret", &[host, ("origin", origin)]), StatusCode::FORBIDDEN, "{origin}");
+    for origin in [
+        "null",
+        "http://127.0.0.1:19222",
+        "https://evil.com",
+        EXTENSION,
+    ] {
+        assert_eq!(
+            status("/cdp?token=secret", &[host, ("origin", origin)]),
+            StatusCode::FORBIDDEN,
+            "{origin}"
+        );
+        assert_eq!(
+            status("/json/version?token=secret", &[host, ("origin", origin)]),
+            StatusCode::FORBIDDEN,
+            "{origin}"
+        );
     }
 }
 
 #[test]
 fn only_a_known_extension_gets_to_its_door() {
     let host = ("host", "127.0.0.1:19222");
-    assert_eq!(status("/extension", &[host, ("origin", EXTENSION)]), StatusCode::OK);
+    assert_eq!(
+        status("/extension", &[host, ("origin", EXTENSION)]),
+        StatusCode::OK
+    );
     for origin in [
         "",
         "null",
@@ -91,17 +140,34 @@ fn only_a_known_extension_gets_to_its_door() {
         "moz-extension://abcdefghijklmnopabcdefghijklmnop",
         "https://evil.com",
     ] {
-        assert_eq!(status("/extension", &[host, ("origin", origin)]), StatusCode::FORBIDDEN, "{origin}");
+        assert_eq!(
+            status("/extension", &[host, ("origin", origin)]),
+            StatusCode::FORBIDDEN,
+            "{origin}"
+        );
     }
     assert_eq!(status("/extension", &[host]), StatusCode::FORBIDDEN);
-    assert_eq!(status("/extension", &[host, ("origin", EXTENSION), ("origin", "https://evil.com")]), StatusCode::FORBIDDEN);
+    assert_eq!(
+        status(
+            "/extension",
+            &[host, ("origin", EXTENSION), ("origin", "https://evil.com")]
+        ),
+        StatusCode::FORBIDDEN
+    );
 }
 
 #[test]
 fn a_page_of_another_site_cannot_even_ask_for_counts() {
     let host = ("host", "127.0.0.1:19222");
     for site in ["cross-site", "same-site", "nonsense"] {
-        assert_eq!(status("/", &[host, ("sec-fetch-site", site)]), StatusCode::FORBIDDEN, "{site}");
+        assert_eq!(
+            status("/", &[host, ("sec-fetch-site", site)]),
+            StatusCode::FORBIDDEN,
+            "{site}"
+        );
     }
-    assert_eq!(status("/", &[host, ("sec-fetch-site", "none")]), StatusCode::OK);
+    assert_eq!(
+        status("/", &[host, ("sec-fetch-site", "none")]),
+        StatusCode::OK
+    );
 }

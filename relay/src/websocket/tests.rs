@@ -7,7 +7,9 @@ const LIMIT: usize = 1 << 20;
 
 async fn connected() -> (TcpStream, TcpStream) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+    let client = TcpStream::connect(listener.local_addr().unwrap())
+        .await
+        .unwrap();
     (client, listener.accept().await.unwrap().0)
 }
 
@@ -27,7 +29,12 @@ fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
         }
     }
     bytes.extend(mask);
-    bytes.extend(payload.iter().zip(mask.iter().cycle()).map(|(byte, mask)| byte ^ mask));
+    bytes.extend(
+        payload
+            .iter()
+            .zip(mask.iter().cycle())
+            .map(|(byte, mask)| byte ^ mask),
+    );
     bytes
 }
 
@@ -66,19 +73,56 @@ fn fault(read: Vec<Result<Message, Fault>>) -> String {
 
 #[tokio::test]
 async fn messages_of_every_size_arrive_whole_in_whatever_pieces_they_come() {
-    let sizes = [0, 1, 3, 7, 8, 9, 125, 126, 127, 65_535, 65_536, READ_AHEAD - 7, READ_AHEAD, 200_001];
-    let texts: Vec<String> = sizes.iter().map(|size| "abcdefghi".chars().cycle().take(*size).collect()).collect();
-    let bytes: Vec<u8> = texts.iter().flat_map(|text| frame(0x81, text.as_bytes())).collect();
+    let sizes = [
+        0,
+        1,
+        3,
+        7,
+        8,
+        9,
+        125,
+        126,
+        127,
+        65_535,
+        65_536,
+        READ_AHEAD - 7,
+        READ_AHEAD,
+        200_001,
+    ];
+    let texts: Vec<String> = sizes
+        .iter()
+        .map(|size| "abcdefghi".chars().cycle().take(*size).collect())
+        .collect();
+    let bytes: Vec<u8> = texts
+        .iter()
+        .flat_map(|text| frame(0x81, text.as_bytes()))
+        .collect();
     for piece in [7, 1_000, 32_768, bytes.len()] {
         let read = messages(read(&bytes, piece).await);
-        assert!(read.into_iter().eq(texts.iter().cloned().map(Message::Text)), "in pieces of {piece}");
+        assert!(
+            read.into_iter()
+                .eq(texts.iter().cloned().map(Message::Text)),
+            "in pieces of {piece}"
+        );
     }
 }
 
 #[tokio::test]
 async fn fragments_make_one_message_and_a_ping_may_come_between_them() {
-    let bytes = [frame(0x01, "sch".as_bytes()), frame(0x89, b"?"), frame(0x00, &"ö".as_bytes()[..1]), frame(0x80, &[0xB6, b'n'])].concat();
-    assert_eq!(messages(read(&bytes, 1).await), [Message::Ping(b"?".to_vec()), Message::Text("schön".to_owned())]);
+    let bytes = [
+        frame(0x01, "sch".as_bytes()),
+        frame(0x89, b"?"),
+        frame(0x00, &"ö".as_bytes()[..1]),
+        frame(0x80, &[0xB6, b'n']),
+    ]
+    .concat();
+    assert_eq!(
+        messages(read(&bytes, 1).await),
+        [
+            Message::Ping(b"?".to_vec()),
+            Message::Text("schön".to_owned())
+        ]
+    );
 }
 
 #[tokio::test]
@@ -105,7 +149,12 @@ async fn what_is_not_allowed_is_named() {
 
 #[tokio::test]
 async fn a_message_over_the_limit_is_refused_before_it_is_read() {
-    let announced = [&[0x81, MASKED | IN_8_BYTES], u64::MAX.to_be_bytes().as_slice(), &[0; 4]].concat();
+    let announced = [
+        &[0x81, MASKED | IN_8_BYTES],
+        u64::MAX.to_be_bytes().as_slice(),
+        &[0; 4],
+    ]
+    .concat();
     assert!(fault(read(&announced, 100).await).contains("larger"));
     let fragments = [frame(0x01, &vec![b'x'; LIMIT]), frame(0x80, b"x")].concat();
     assert!(fault(read(&fragments, 100_000).await).contains("larger"));

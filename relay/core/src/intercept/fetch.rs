@@ -24,21 +24,38 @@ use crate::wire::Call;
 
 impl Core {
     /// A command of a session whose tab is live.
-    pub(crate) fn intercept_fetch(&mut self, session: SessionId, subject: &Subject, request: &Request<'_>) -> Result<Handled, CdpError> {
+    pub(crate) fn intercept_fetch(
+        &mut self,
+        session: SessionId,
+        subject: &Subject,
+        request: &Request<'_>,
+    ) -> Result<Handled, CdpError> {
         let (tab, child) = subject.place().ok_or(CdpError::SessionNotFound)?;
         match request.method.as_ref() {
             "Fetch.enable" => {
                 let before = self.note_interception(session, request)?;
                 let params = self.interception_of(subject).unwrap_or_default();
-                let together = Request { params: params.into(), ..request.clone() };
-                self.forward_noting(session, tab, child, &together, Note::Interception { before });
+                let together = Request {
+                    params: params.into(),
+                    ..request.clone()
+                };
+                self.forward_noting(
+                    session,
+                    tab,
+                    child,
+                    &together,
+                    Note::Interception { before },
+                );
                 Ok(Handled::Later)
             }
             "Fetch.disable" => {
                 let before = self.interception_of(subject);
                 self.forget_interception(session);
                 if self.interception_of(subject).is_none() {
-                    self.tabs.get_mut(tab).into_iter().for_each(|known| known.paused.clear(child));
+                    self.tabs
+                        .get_mut(tab)
+                        .into_iter()
+                        .for_each(|known| known.paused.clear(child));
                     return self.forward(session, tab, child, request);
                 }
                 self.narrow_interception(subject, before, |holder| holder == session);
@@ -63,10 +80,20 @@ impl Core {
     }
 
     /// Keeps what a session wants to intercept; gives what it wanted before.
-    pub(crate) fn note_interception(&mut self, session: SessionId, request: &Request<'_>) -> Result<Option<Interception>, CdpError> {
-        let wanted = Interception::read(&request.params)
-            .map_err(|error| CdpError::InvalidParams { method: request.method.to_string(), reason: error.to_string() })?;
-        let view = self.sessions.get_mut(session).ok_or(CdpError::SessionNotFound)?;
+    pub(crate) fn note_interception(
+        &mut self,
+        session: SessionId,
+        request: &Request<'_>,
+    ) -> Result<Option<Interception>, CdpError> {
+        let wanted =
+            Interception::read(&request.params).map_err(|error| CdpError::InvalidParams {
+                method: request.method.to_string(),
+                reason: error.to_string(),
+            })?;
+        let view = self
+            .sessions
+            .get_mut(session)
+            .ok_or(CdpError::SessionNotFound)?;
         view.enabled.insert("Fetch".to_owned());
         Ok(view.interception.replace(wanted))
     }
@@ -80,7 +107,11 @@ impl Core {
 
     /// The parameters of `Fetch.enable` that ask for what all sessions of a target want.
     pub(crate) fn interception_of(&self, subject: &Subject) -> Option<String> {
-        Interception::together(self.sessions.viewing(subject).filter_map(|(_, view)| view.interception.as_ref()))
+        Interception::together(
+            self.sessions
+                .viewing(subject)
+                .filter_map(|(_, view)| view.interception.as_ref()),
+        )
     }
 
     fn answer_paused(
@@ -92,12 +123,24 @@ impl Core {
     ) -> Result<Handled, CdpError> {
         let id = text_field(&request.params, "requestId").unwrap_or_default();
         let known = self.tabs.get_mut(tab).ok_or(CdpError::TabClosed)?;
-        match known.paused.answer(child, &id, session, changes_nothing(request)) {
+        match known
+            .paused
+            .answer(child, &id, session, changes_nothing(request))
+        {
             Answer::Decides(number) => {
                 if field(&request.params, "interceptResponse") == Some("true") {
                     known.paused.expect_response(child, &id, session);
                 }
-                self.forward_noting(session, tab, child, request, Note::Answer { request: id, number });
+                self.forward_noting(
+                    session,
+                    tab,
+                    child,
+                    request,
+                    Note::Answer {
+                        request: id,
+                        number,
+                    },
+                );
                 Ok(Handled::Later)
             }
             Answer::GivenUp => Ok(Handled::empty()),
@@ -121,7 +164,9 @@ impl Core {
                 }
             }
             Note::Answer { request, number } => {
-                let Some(known) = tab.and_then(|tab| self.tabs.get_mut(tab)) else { return };
+                let Some(known) = tab.and_then(|tab| self.tabs.get_mut(tab)) else {
+                    return;
+                };
                 if succeeded {
                     known.paused.taken(child, &request, number);
                 } else {
@@ -134,11 +179,26 @@ impl Core {
 
     /// `Fetch.requestPaused` or `Fetch.authRequired`.
     pub(crate) fn on_request_paused(&mut self, subject: &Subject, method: &str, params: &str) {
-        let Some((tab, child)) = subject.place() else { return };
-        let Some(pause) = Pause::read(method, params) else { return self.deliver(subject, method, params) };
-        let wants = |view: &Session| view.interception.as_ref().is_some_and(|wanted| wanted.wants(&pause));
-        let mut holders: Vec<SessionId> = self.sessions.viewing(subject).filter(|(_, view)| wants(view)).map(|(id, _)| id).collect();
-        let Some(known) = self.tabs.get_mut(tab) else { return };
+        let Some((tab, child)) = subject.place() else {
+            return;
+        };
+        let Some(pause) = Pause::read(method, params) else {
+            return self.deliver(subject, method, params);
+        };
+        let wants = |view: &Session| {
+            view.interception
+                .as_ref()
+                .is_some_and(|wanted| wanted.wants(&pause))
+        };
+        let mut holders: Vec<SessionId> = self
+            .sessions
+            .viewing(subject)
+            .filter(|(_, view)| wants(view))
+            .map(|(id, _)| id)
+            .collect();
+        let Some(known) = self.tabs.get_mut(tab) else {
+            return;
+        };
         if pause.stage == Stage::Response {
             let expected = known.paused.take_expected(child, &pause.request);
             holders.extend(expected.filter(|session| !holders.contains(session)));
@@ -155,26 +215,61 @@ impl Core {
 
     /// A session has ended; it is out of the book already.
     pub(crate) fn release_interception(&mut self, ended: &Session) {
-        let Some((tab, child)) = ended.subject.place().filter(|_| ended.interception.is_some()) else { return };
-        let others = self.sessions.viewing(&ended.subject).filter_map(|(_, view)| view.interception.as_ref());
+        let Some((tab, child)) = ended
+            .subject
+            .place()
+            .filter(|_| ended.interception.is_some())
+        else {
+            return;
+        };
+        let others = self
+            .sessions
+            .viewing(&ended.subject)
+            .filter_map(|(_, view)| view.interception.as_ref());
         let before = Interception::together(others.chain(&ended.interception));
         if self.interception_of(&ended.subject).is_none() {
             // The domain is switched off with its last session, and Chrome lets everything go.
-            self.tabs.get_mut(tab).into_iter().for_each(|known| known.paused.clear(child));
+            self.tabs
+                .get_mut(tab)
+                .into_iter()
+                .for_each(|known| known.paused.clear(child));
             return;
         }
-        let there: Vec<SessionId> = self.sessions.viewing(&ended.subject).map(|(id, _)| id).collect();
+        let there: Vec<SessionId> = self
+            .sessions
+            .viewing(&ended.subject)
+            .map(|(id, _)| id)
+            .collect();
         self.narrow_interception(&ended.subject, before, |holder| !there.contains(&holder));
     }
 
     /// Fewer sessions intercept than `before`: Chrome is asked for what is still wanted, and what the others held goes on.
-    fn narrow_interception(&mut self, subject: &Subject, before: Option<String>, is_gone: impl Fn(SessionId) -> bool) {
-        let Some((tab, child)) = subject.place() else { return };
+    fn narrow_interception(
+        &mut self,
+        subject: &Subject,
+        before: Option<String>,
+        is_gone: impl Fn(SessionId) -> bool,
+    ) {
+        let Some((tab, child)) = subject.place() else {
+            return;
+        };
         let wanted = self.interception_of(subject);
         if let Some(params) = wanted.as_ref().filter(|_| wanted != before) {
-            self.call(&Call::CdpCommand { tab, method: "Fetch.enable", params, child }, Continuation::Nothing);
+            self.call(
+                &Call::CdpCommand {
+                    tab,
+                    method: "Fetch.enable",
+                    params,
+                    child,
+                },
+                Continuation::Nothing,
+            );
         }
-        let orphans = self.tabs.get_mut(tab).map(|known| known.paused.without(child, is_gone)).unwrap_or_default();
+        let orphans = self
+            .tabs
+            .get_mut(tab)
+            .map(|known| known.paused.without(child, is_gone))
+            .unwrap_or_default();
         for (request, stage) in orphans {
             self.let_go(tab, child, &request, stage);
         }
@@ -183,29 +278,51 @@ impl Core {
     /// Sends a paused request on as it is.
     fn let_go(&mut self, tab: TabId, child: Option<&ChildId>, request: &str, stage: Stage) {
         let (method, params) = match stage {
-            Stage::Request => ("Fetch.continueRequest", serde_json::json!({ "requestId": request })),
-            Stage::Response => ("Fetch.continueResponse", serde_json::json!({ "requestId": request })),
-            Stage::Auth => {
-                ("Fetch.continueWithAuth", serde_json::json!({ "requestId": request, "authChallengeResponse": { "response": "Default" } }))
-            }
+            Stage::Request => (
+                "Fetch.continueRequest",
+                serde_json::json!({ "requestId": request }),
+            ),
+            Stage::Response => (
+                "Fetch.continueResponse",
+                serde_json::json!({ "requestId": request }),
+            ),
+            Stage::Auth => (
+                "Fetch.continueWithAuth",
+                serde_json::json!({ "requestId": request, "authChallengeResponse": { "response": "Default" } }),
+            ),
         };
-        self.call(&Call::CdpCommand { tab, method, params: &params.to_string(), child }, Continuation::Nothing);
+        self.call(
+            &Call::CdpCommand {
+                tab,
+                method,
+                params: &params.to_string(),
+                child,
+            },
+            Continuation::Nothing,
+        );
     }
 }
 
 /// What Chrome says of a request that is not paused, or not for the one who asks.
 fn invalid_id() -> CdpError {
-    CdpError::Chrome { code: -32602, message: "Invalid InterceptionId.".to_owned(), data: None }
+    CdpError::Chrome {
+        code: -32602,
+        message: "Invalid InterceptionId.".to_owned(),
+        data: None,
+    }
 }
 
 /// Whether an answer lets the request go on as if nobody had stopped it.
 fn changes_nothing(request: &Request<'_>) -> bool {
     match request.method.as_ref() {
-        "Fetch.continueRequest" | "Fetch.continueResponse" => {
-            request.read_params::<BTreeMap<String, &RawValue>>().is_ok_and(|params| params.keys().all(|key| key == "requestId"))
-        }
+        "Fetch.continueRequest" | "Fetch.continueResponse" => request
+            .read_params::<BTreeMap<String, &RawValue>>()
+            .is_ok_and(|params| params.keys().all(|key| key == "requestId")),
         "Fetch.continueWithAuth" => {
-            field(&request.params, "authChallengeResponse").and_then(|answer| text_field(answer, "response")).as_deref() == Some("Default")
+            field(&request.params, "authChallengeResponse")
+                .and_then(|answer| text_field(answer, "response"))
+                .as_deref()
+                == Some("Default")
         }
         _ => false,
     }

@@ -17,7 +17,12 @@ use crate::wire::LoadStatus;
 
 impl Core {
     /// A command of a session that sees this tab's page.
-    pub(crate) fn to_page(&mut self, session: SessionId, tab: TabId, request: Request<'_>) -> Result<Handled, CdpError> {
+    pub(crate) fn to_page(
+        &mut self,
+        session: SessionId,
+        tab: TabId,
+        request: Request<'_>,
+    ) -> Result<Handled, CdpError> {
         let init = self.init_of(session, &request);
         let known = self.tabs.get(tab).ok_or(CdpError::TabClosed)?;
         // Playwright says it again when a frame goes, to learn by the answer whether the frame comes back.
@@ -51,7 +56,8 @@ impl Core {
     /// The init command that this is. Any other ends the set-up of its session.
     fn init_of(&mut self, session: SessionId, request: &Request<'_>) -> Option<&'static Init> {
         let has_required = journal::has_required(&request.method, &request.params);
-        let init = journal::find_init(&request.method).filter(|init| has_required && !self.is_wish(session, init));
+        let init = journal::find_init(&request.method)
+            .filter(|init| has_required && !self.is_wish(session, init));
         if init.is_none()
             && let Some(view) = self.sessions.get_mut(session)
         {
@@ -61,13 +67,24 @@ impl Core {
     }
 
     fn has_on(&self, session: SessionId, domain: &str) -> bool {
-        self.sessions.get(session).is_some_and(|view| view.enabled.contains(domain))
+        self.sessions
+            .get(session)
+            .is_some_and(|view| view.enabled.contains(domain))
     }
 
     /// A command on its way to this tab, of any session: at once where it is live, else when it is awake.
-    pub(crate) fn through_tab(&mut self, session: SessionId, tab: TabId, request: Request<'_>) -> Result<Handled, CdpError> {
+    pub(crate) fn through_tab(
+        &mut self,
+        session: SessionId,
+        tab: TabId,
+        request: Request<'_>,
+    ) -> Result<Handled, CdpError> {
         let known = self.tabs.get(tab).ok_or(CdpError::TabClosed)?;
-        let client = self.sessions.get(session).map(|view| view.client).ok_or(CdpError::SessionNotFound)?;
+        let client = self
+            .sessions
+            .get(session)
+            .map(|view| view.client)
+            .ok_or(CdpError::SessionNotFound)?;
         // The answer to a dialog cannot wait for the tab that waits for it.
         let is_answer = request.method == "Page.handleJavaScriptDialog" && !known.is_dormant();
         if known.is_live() || is_answer {
@@ -76,7 +93,8 @@ impl Core {
         if known.is_dormant() {
             self.wake(tab);
         }
-        let Some(Attachment::Waking(wake)) = self.tabs.get_mut(tab).map(|tab| &mut tab.attachment) else {
+        let Some(Attachment::Waking(wake)) = self.tabs.get_mut(tab).map(|tab| &mut tab.attachment)
+        else {
             return Err(CdpError::ExtensionAbsent);
         };
         wake.waiting_bytes += request.params.len();
@@ -85,13 +103,21 @@ impl Core {
                 "too much waits for this tab, to which the debugger is being attached; try again in a moment".to_owned(),
             ));
         }
-        wake.waiting.push_back(Waiting { client, session, request: request.into_owned() });
+        wake.waiting.push_back(Waiting {
+            client,
+            session,
+            request: request.into_owned(),
+        });
         Ok(Handled::Later)
     }
 
     /// What only the look of a page depends on is a default while the client's library sets up, and a wish afterwards.
     fn is_wish(&self, session: SessionId, init: &Init) -> bool {
-        init.replay == Replay::Default && self.sessions.get(session).is_some_and(|view| view.journal.started)
+        init.replay == Replay::Default
+            && self
+                .sessions
+                .get(session)
+                .is_some_and(|view| view.journal.started)
     }
 
     pub(crate) fn answer_dormant(
@@ -115,9 +141,12 @@ impl Core {
             Answer::IsolatedWorld => self.imagine_world(tab, request)?.0,
             Answer::Empty | Answer::Contexts | Answer::Lifecycle => "{}".to_owned(),
         };
-        let Some(view) = self.sessions.get_mut(session) else { return Err(CdpError::SessionNotFound) };
+        let Some(view) = self.sessions.get_mut(session) else {
+            return Err(CdpError::SessionNotFound);
+        };
         if init.replay != Replay::Never {
-            view.journal.record(&request.method, self.texts.share(&request.params), None);
+            view.journal
+                .record(&request.method, self.texts.share(&request.params), None);
         }
         match request.method.split_once('.') {
             Some((domain, "enable")) => {
@@ -143,32 +172,56 @@ impl Core {
     pub(crate) fn journal_script(&mut self, session: SessionId, request: &Request<'_>) -> Handled {
         let identifier = format!("tabwire.{}", self.ids.call().0);
         if let Some(view) = self.sessions.get_mut(session) {
-            let script = Script { announced: identifier.clone(), real: None };
-            view.journal.record(&request.method, self.texts.share(&request.params), Some(script));
+            let script = Script {
+                announced: identifier.clone(),
+                real: None,
+            };
+            view.journal.record(
+                &request.method,
+                self.texts.share(&request.params),
+                Some(script),
+            );
         }
         Handled::Reply(serde_json::json!({ "identifier": identifier }).to_string())
     }
 
-    pub(crate) fn remove_script(&mut self, session: SessionId, tab: TabId, request: &Request<'_>) -> Result<Handled, CdpError> {
+    pub(crate) fn remove_script(
+        &mut self,
+        session: SessionId,
+        tab: TabId,
+        request: &Request<'_>,
+    ) -> Result<Handled, CdpError> {
         #[derive(Deserialize)]
         struct Params {
             identifier: String,
         }
         let identifier = request.read_params::<Params>()?.identifier;
-        let view = self.sessions.get_mut(session).ok_or(CdpError::SessionNotFound)?;
+        let view = self
+            .sessions
+            .get_mut(session)
+            .ok_or(CdpError::SessionNotFound)?;
         match view.journal.remove_script(&identifier) {
             None => Err(CdpError::Refused("Script not found".to_owned())),
             Some(Script { real: None, .. }) => Ok(Handled::empty()),
-            Some(Script { real: Some(real), .. }) => {
+            Some(Script {
+                real: Some(real), ..
+            }) => {
                 let params = serde_json::json!({ "identifier": real }).to_string();
-                let named = Request { params: params.into(), ..request.clone() };
+                let named = Request {
+                    params: params.into(),
+                    ..request.clone()
+                };
                 self.forward(session, tab, None, &named)
             }
         }
     }
 
     /// Gives the result of `Page.createIsolatedWorld`, and whether the world is new.
-    pub(crate) fn imagine_world(&mut self, tab: TabId, request: &Request<'_>) -> Result<(String, Created), CdpError> {
+    pub(crate) fn imagine_world(
+        &mut self,
+        tab: TabId,
+        request: &Request<'_>,
+    ) -> Result<(String, Created), CdpError> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct Params {
@@ -182,12 +235,26 @@ impl Core {
             return Err(CdpError::Refused("No frame for given id found".to_owned()));
         }
         let origin = known.origin();
-        let (context, created) = known.contexts.imagine(&params.frame_id, World::Isolated(params.world_name), &origin);
-        let (announced, event) = (context.announced, format!(r#"{{"context":{}}}"#, context.description));
+        let (context, created) = known.contexts.imagine(
+            &params.frame_id,
+            World::Isolated(params.world_name),
+            &origin,
+        );
+        let (announced, event) = (
+            context.announced,
+            format!(r#"{{"context":{}}}"#, context.description),
+        );
         if created == Created::New {
-            self.deliver(&Subject::Page(tab), "Runtime.executionContextCreated", &event);
+            self.deliver(
+                &Subject::Page(tab),
+                "Runtime.executionContextCreated",
+                &event,
+            );
         }
-        Ok((serde_json::json!({ "executionContextId": announced }).to_string(), created))
+        Ok((
+            serde_json::json!({ "executionContextId": announced }).to_string(),
+            created,
+        ))
     }
 
     /// Enters the contexts that a document of this tab would have: the default one, and after a navigation
@@ -196,7 +263,12 @@ impl Core {
         let mut worlds = vec![World::Default];
         if all_worlds {
             for (_, view) in self.sessions.viewing(&Subject::Page(tab)) {
-                for entry in view.journal.entries().iter().filter(|entry| entry.method == "Page.addScriptToEvaluateOnNewDocument") {
+                for entry in view
+                    .journal
+                    .entries()
+                    .iter()
+                    .filter(|entry| entry.method == "Page.addScriptToEvaluateOnNewDocument")
+                {
                     let name = crate::translate::text_field(&entry.params, "worldName");
                     worlds.extend(name.map(World::Isolated));
                 }
@@ -214,9 +286,18 @@ impl Core {
     /// that has just asked for them.
     pub(crate) fn imagine_lifecycle(&mut self, tab: TabId, only: Option<SessionId>) {
         let timestamp = self.now.as_secs_f64();
-        let Some(known) = self.tabs.get_mut(tab) else { return };
+        let Some(known) = self.tabs.get_mut(tab) else {
+            return;
+        };
         let names: &[&str] = match known.status {
-            LoadStatus::Complete => &["init", "commit", "DOMContentLoaded", "load", "networkAlmostIdle", "networkIdle"],
+            LoadStatus::Complete => &[
+                "init",
+                "commit",
+                "DOMContentLoaded",
+                "load",
+                "networkAlmostIdle",
+                "networkIdle",
+            ],
             LoadStatus::Interactive => &["init", "commit", "DOMContentLoaded"],
             LoadStatus::Loading | LoadStatus::Unloaded => &["init", "commit"],
         };
@@ -230,7 +311,12 @@ impl Core {
         }
         for params in events {
             match only {
-                Some(session) if self.sessions.get(session).is_some_and(|view| view.enabled.contains(LIFECYCLE)) => {
+                Some(session)
+                    if self
+                        .sessions
+                        .get(session)
+                        .is_some_and(|view| view.enabled.contains(LIFECYCLE)) =>
+                {
                     self.send_event(session, LIFECYCLE, &params);
                 }
                 Some(_) => {}

@@ -38,7 +38,9 @@ impl Core {
             "Target.attachToTarget" => self.attach_to_target(client, session, &request),
             "Target.attachToBrowserTarget" => {
                 let opened = self.open_asked_session(client, session, Subject::Browser)?;
-                Ok(Handled::Reply(serde_json::json!({ "sessionId": opened }).to_string()))
+                Ok(Handled::Reply(
+                    serde_json::json!({ "sessionId": opened }).to_string(),
+                ))
             }
             "Target.detachFromTarget" => self.detach_from_target(client, session, &request),
             "Target.createTarget" => self.create_target(client, session, &request),
@@ -46,22 +48,36 @@ impl Core {
             "Target.activateTarget" => {
                 let tab = self.named_tab(&request)?;
                 let note = crate::pending::Note::None;
-                self.call(&Call::ActivateTab { tab }, Continuation::Reply { client, session, request: request.id, note });
+                self.call(
+                    &Call::ActivateTab { tab },
+                    Continuation::Reply {
+                        client,
+                        session,
+                        request: request.id,
+                        note,
+                    },
+                );
                 Ok(Handled::Later)
             }
             "Target.getBrowserContexts" => {
                 let contexts = serde_json::json!({ "browserContextIds": [], "defaultBrowserContextId": self.context });
                 Ok(Handled::Reply(contexts.to_string()))
             }
-            "Target.createBrowserContext" | "Target.disposeBrowserContext" => Err(CdpError::Refused(format!(
-                "{}: this is the person's own profile, which cannot be divided into contexts; use the default one (Playwright: browser.contexts()[0])",
-                request.method
-            ))),
+            "Target.createBrowserContext" | "Target.disposeBrowserContext" => {
+                Err(CdpError::Refused(format!(
+                    "{}: this is the person's own profile, which cannot be divided into contexts; use the default one (Playwright: browser.contexts()[0])",
+                    request.method
+                )))
+            }
             other => Err(CdpError::MethodNotFound(other.to_owned())),
         }
     }
 
-    fn set_discover_targets(&mut self, session: SessionId, request: &Request<'_>) -> Result<Handled, CdpError> {
+    fn set_discover_targets(
+        &mut self,
+        session: SessionId,
+        request: &Request<'_>,
+    ) -> Result<Handled, CdpError> {
         #[derive(Deserialize)]
         struct Params {
             discover: bool,
@@ -80,7 +96,12 @@ impl Core {
         Ok(Handled::empty())
     }
 
-    fn set_auto_attach(&mut self, session: SessionId, subject: &Subject, request: Request<'_>) -> Result<Handled, CdpError> {
+    fn set_auto_attach(
+        &mut self,
+        session: SessionId,
+        subject: &Subject,
+        request: Request<'_>,
+    ) -> Result<Handled, CdpError> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct Params {
@@ -92,9 +113,15 @@ impl Core {
         }
         let params: Params = request.read_params()?;
         if params.auto_attach && params.flatten != Some(true) {
-            return Err(CdpError::Refused("Target.setAutoAttach: only flat sessions are served; pass flatten: true".to_owned()));
+            return Err(CdpError::Refused(
+                "Target.setAutoAttach: only flat sessions are served; pass flatten: true"
+                    .to_owned(),
+            ));
         }
-        let wanted = AutoAttach { filter: params.filter.unwrap_or_default(), stops: params.wait_for_debugger_on_start };
+        let wanted = AutoAttach {
+            filter: params.filter.unwrap_or_default(),
+            stops: params.wait_for_debugger_on_start,
+        };
         if let Some(view) = self.sessions.get_mut(session) {
             view.auto_attach = params.auto_attach.then_some(wanted);
         }
@@ -109,7 +136,9 @@ impl Core {
                 self.auto_attach_tab(session, *tab);
                 Ok(Handled::empty())
             }
-            Subject::Page(_) | Subject::Child(..) => self.ask_for_children(session, subject, &request),
+            Subject::Page(_) | Subject::Child(..) => {
+                self.ask_for_children(session, subject, &request)
+            }
         }
     }
 
@@ -128,35 +157,64 @@ impl Core {
                 infos.push(self.page_target_info(tab));
             }
         }
-        Ok(Handled::Reply(serde_json::json!({ "targetInfos": infos }).to_string()))
+        Ok(Handled::Reply(
+            serde_json::json!({ "targetInfos": infos }).to_string(),
+        ))
     }
 
-    fn get_target_info(&self, subject: &Subject, request: &Request<'_>) -> Result<Handled, CdpError> {
+    fn get_target_info(
+        &self,
+        subject: &Subject,
+        request: &Request<'_>,
+    ) -> Result<Handled, CdpError> {
         let params: OneTarget = request.read_params()?;
         let info = match (params.target_id, subject) {
-            (Some(id), _) => self.target_info_by_id(&id).ok_or(CdpError::TargetNotFound(id))?,
+            (Some(id), _) => self
+                .target_info_by_id(&id)
+                .ok_or(CdpError::TargetNotFound(id))?,
             (None, Subject::Browser) => self.browser_target_info(),
-            (None, subject) => self.subject_info(subject).ok_or(CdpError::SessionNotFound)?,
+            (None, subject) => self
+                .subject_info(subject)
+                .ok_or(CdpError::SessionNotFound)?,
         };
         Ok(Handled::Reply(format!("{{\"targetInfo\":{info}}}")))
     }
 
-    fn attach_to_target(&mut self, client: ClientId, session: SessionId, request: &Request<'_>) -> Result<Handled, CdpError> {
+    fn attach_to_target(
+        &mut self,
+        client: ClientId,
+        session: SessionId,
+        request: &Request<'_>,
+    ) -> Result<Handled, CdpError> {
         let params: OneTarget = request.read_params()?;
         if params.flatten != Some(true) {
-            return Err(CdpError::Refused("Target.attachToTarget: only flat sessions are served; pass flatten: true".to_owned()));
+            return Err(CdpError::Refused(
+                "Target.attachToTarget: only flat sessions are served; pass flatten: true"
+                    .to_owned(),
+            ));
         }
         let id = params.target_id.unwrap_or_default();
-        let subject = self.subject_by_id(client, &id).ok_or(CdpError::TargetNotFound(id))?;
+        let subject = self
+            .subject_by_id(client, &id)
+            .ok_or(CdpError::TargetNotFound(id))?;
         let opened = self.open_asked_session(client, session, subject)?;
         self.announce_attached(opened, false);
-        Ok(Handled::Reply(serde_json::json!({ "sessionId": opened }).to_string()))
+        Ok(Handled::Reply(
+            serde_json::json!({ "sessionId": opened }).to_string(),
+        ))
     }
 
     /// A session that the client itself asked for: what it says is a wish from the first word, never a library's default.
-    fn open_asked_session(&mut self, client: ClientId, parent: SessionId, subject: Subject) -> Result<SessionId, CdpError> {
+    fn open_asked_session(
+        &mut self,
+        client: ClientId,
+        parent: SessionId,
+        subject: Subject,
+    ) -> Result<SessionId, CdpError> {
         if self.sessions.count_of(client) >= MAX_SESSIONS {
-            return Err(CdpError::Refused(format!("this client has {MAX_SESSIONS} sessions already; detach those it no longer uses")));
+            return Err(CdpError::Refused(format!(
+                "this client has {MAX_SESSIONS} sessions already; detach those it no longer uses"
+            )));
         }
         let opened = self.open_session(parent, subject);
         if let Some(view) = self.sessions.get_mut(opened) {
@@ -167,7 +225,12 @@ impl Core {
         Ok(opened)
     }
 
-    fn detach_from_target(&mut self, client: ClientId, session: SessionId, request: &Request<'_>) -> Result<Handled, CdpError> {
+    fn detach_from_target(
+        &mut self,
+        client: ClientId,
+        session: SessionId,
+        request: &Request<'_>,
+    ) -> Result<Handled, CdpError> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct Params {
@@ -179,7 +242,11 @@ impl Core {
             None => Some(session),
             Some(name) => SessionId::parse(name),
         };
-        let ended = ended.filter(|id| self.sessions.get(*id).is_some_and(|s| s.client == client && s.parent.is_some()));
+        let ended = ended.filter(|id| {
+            self.sessions
+                .get(*id)
+                .is_some_and(|s| s.client == client && s.parent.is_some())
+        });
         let ended = ended.ok_or(CdpError::SessionNotFound)?;
         if ended == session {
             // The reply goes out under the session's name, so before it ends.
@@ -191,7 +258,12 @@ impl Core {
         Ok(Handled::empty())
     }
 
-    fn create_target(&mut self, client: ClientId, session: SessionId, request: &Request<'_>) -> Result<Handled, CdpError> {
+    fn create_target(
+        &mut self,
+        client: ClientId,
+        session: SessionId,
+        request: &Request<'_>,
+    ) -> Result<Handled, CdpError> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct Params {
@@ -202,25 +274,64 @@ impl Core {
             browser_context_id: Option<String>,
         }
         let params: Params = request.read_params()?;
-        if let Some(id) = params.browser_context_id.filter(|id| id != self.context.as_str()) {
-            return Err(CdpError::Refused(format!("Target.createTarget: no browser context with id {id}")));
+        if let Some(id) = params
+            .browser_context_id
+            .filter(|id| id != self.context.as_str())
+        {
+            return Err(CdpError::Refused(format!(
+                "Target.createTarget: no browser context with id {id}"
+            )));
         }
-        let url = if params.url.is_empty() { "about:blank" } else { &params.url };
+        let url = if params.url.is_empty() {
+            "about:blank"
+        } else {
+            &params.url
+        };
         // Nothing changes in front of the person unless the client says `background: false` itself.
         let active = params.background == Some(false);
-        let call = Call::CreateTab { url, new_window: params.new_window, active };
-        self.call(&call, Continuation::Created { client, session, request: request.id });
+        let call = Call::CreateTab {
+            url,
+            new_window: params.new_window,
+            active,
+        };
+        self.call(
+            &call,
+            Continuation::Created {
+                client,
+                session,
+                request: request.id,
+            },
+        );
         Ok(Handled::Later)
     }
 
-    fn close_target(&mut self, client: ClientId, session: SessionId, request: &Request<'_>) -> Result<Handled, CdpError> {
+    fn close_target(
+        &mut self,
+        client: ClientId,
+        session: SessionId,
+        request: &Request<'_>,
+    ) -> Result<Handled, CdpError> {
         let tab = self.named_tab(request)?;
-        self.call(&Call::CloseTab { tab }, Continuation::Closed { client, session, request: request.id, tab });
+        self.call(
+            &Call::CloseTab { tab },
+            Continuation::Closed {
+                client,
+                session,
+                request: request.id,
+                tab,
+            },
+        );
         Ok(Handled::Later)
     }
 
     fn named_tab(&self, request: &Request<'_>) -> Result<TabId, CdpError> {
-        let id = request.read_params::<OneTarget>()?.target_id.unwrap_or_default();
-        self.tabs.by_target(&id).map(|tab| tab.id).ok_or(CdpError::TargetNotFound(id))
+        let id = request
+            .read_params::<OneTarget>()?
+            .target_id
+            .unwrap_or_default();
+        self.tabs
+            .by_target(&id)
+            .map(|tab| tab.id)
+            .ok_or(CdpError::TargetNotFound(id))
     }
 }

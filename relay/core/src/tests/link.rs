@@ -20,7 +20,12 @@ fn the_extension_is_asked_every_five_seconds_and_dropped_when_it_does_not_answer
     script.advance(9 * SECOND);
     assert_eq!(script.closed_extension, None);
     script.advance(SECOND);
-    assert!(script.closed_extension.as_ref().is_some_and(|reason| reason.contains("ping")));
+    assert!(
+        script
+            .closed_extension
+            .as_ref()
+            .is_some_and(|reason| reason.contains("ping"))
+    );
 }
 
 #[test]
@@ -50,7 +55,12 @@ fn an_extension_of_another_protocol_is_told_so() {
     let mut script = Script::new();
     script.input(Input::ExtensionOpened);
     script.extension_event("hello", json!({ "protocol": 7, "version": "9", "browser": "B", "userAgent": "U", "installId": "i" }));
-    assert!(script.closed_extension.as_ref().is_some_and(|reason| reason.contains("protocol 7")));
+    assert!(
+        script
+            .closed_extension
+            .as_ref()
+            .is_some_and(|reason| reason.contains("protocol 7"))
+    );
 }
 
 #[test]
@@ -58,14 +68,29 @@ fn a_command_under_way_when_the_extension_goes_has_an_unknown_outcome_and_is_not
     let mut script = Script::with_tabs(1);
     let (client, sessions) = script.attached_client();
     script.make_live(client, &sessions[0], 1);
-    let id = script.request(client, Some(&sessions[0]), "Input.dispatchMouseEvent", json!({}));
+    let id = script.request(
+        client,
+        Some(&sessions[0]),
+        "Input.dispatchMouseEvent",
+        json!({}),
+    );
     script.next_command("Input.dispatchMouseEvent");
     script.input(Input::ExtensionClosed);
     let heard = script.heard(client);
     assert_eq!(heard[0]["id"], id);
-    assert!(heard[0]["error"]["message"].as_str().unwrap().contains("outcome is unknown"));
+    assert!(
+        heard[0]["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("outcome is unknown")
+    );
     script.connect_browser(vec![tab(1)]);
-    assert!(script.calls().iter().all(|call| call["params"]["method"] != "Input.dispatchMouseEvent"));
+    assert!(
+        script
+            .calls()
+            .iter()
+            .all(|call| call["params"]["method"] != "Input.dispatchMouseEvent")
+    );
 }
 
 #[test]
@@ -78,8 +103,18 @@ fn sessions_outlive_a_restart_of_the_extension() {
     still_attached["attached"] = true.into();
     script.connect_browser(vec![still_attached, tab(3)]);
     let heard = script.heard(client);
-    assert!(heard.iter().any(|m| m["method"] == "Target.detachedFromTarget" && m["params"]["targetId"] == "T2"), "{heard:?}");
-    assert!(heard.iter().any(|m| m["method"] == "Target.attachedToTarget" && m["params"]["targetInfo"]["targetId"] == "T3"));
+    assert!(
+        heard
+            .iter()
+            .any(|m| m["method"] == "Target.detachedFromTarget" && m["params"]["targetId"] == "T2"),
+        "{heard:?}"
+    );
+    assert!(
+        heard
+            .iter()
+            .any(|m| m["method"] == "Target.attachedToTarget"
+                && m["params"]["targetInfo"]["targetId"] == "T3")
+    );
     // What the tab did meanwhile is not known, so it is woken anew though nobody has asked yet.
     script.request(client, Some(&sessions[0]), "Runtime.evaluate", json!({}));
     script.next_call("detachTab");
@@ -119,7 +154,12 @@ fn an_attach_that_chrome_never_answers_fails_after_its_deadline() {
     }
     let heard = script.heard(client);
     assert_eq!(heard[0]["id"], id);
-    assert!(heard[0]["error"]["message"].as_str().unwrap().contains("10 seconds"));
+    assert!(
+        heard[0]["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("10 seconds")
+    );
 }
 
 #[test]
@@ -140,7 +180,10 @@ fn a_reply_beside_nonsense_still_reaches_its_client() {
     script.make_live(client, &sessions[0], 1);
     let id = script.request(client, Some(&sessions[0]), "Page.navigate", json!({}));
     let call = script.next_command("Page.navigate");
-    script.input(Input::ExtensionText(&format!(r#"[5,null,{{"id":{},"result":{{}}}}]"#, call["id"])));
+    script.input(Input::ExtensionText(&format!(
+        r#"[5,null,{{"id":{},"result":{{}}}}]"#,
+        call["id"]
+    )));
     assert_eq!(script.heard(client)[0]["id"], id);
     assert_eq!(script.closed_extension, None);
 }
@@ -155,8 +198,14 @@ fn a_navigation_while_the_extension_was_away_is_told_when_it_is_back() {
     moved["url"] = "https://site/elsewhere".into();
     script.connect_browser(vec![moved]);
     let heard = script.heard(client);
-    let navigated = heard.iter().find(|m| m["method"] == "Page.frameNavigated").expect("told");
-    assert_eq!(navigated["params"]["frame"]["url"], "https://site/elsewhere");
+    let navigated = heard
+        .iter()
+        .find(|m| m["method"] == "Page.frameNavigated")
+        .expect("told");
+    assert_eq!(
+        navigated["params"]["frame"]["url"],
+        "https://site/elsewhere"
+    );
 }
 
 #[test]
@@ -167,7 +216,10 @@ fn the_tabs_of_a_browser_that_stays_away_are_gone() {
     script.advance(39 * SECOND);
     assert!(script.heard(client).is_empty());
     script.advance(SECOND);
-    assert_eq!(script.heard(client)[0]["method"], "Target.detachedFromTarget");
+    assert_eq!(
+        script.heard(client)[0]["method"],
+        "Target.detachedFromTarget"
+    );
 }
 
 #[test]

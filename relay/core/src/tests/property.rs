@@ -16,18 +16,41 @@ use crate::{Config, Core, Input, Now, Output};
 enum Step {
     OpenClient,
     CloseClient(usize),
-    Root { client: usize, command: usize, tab: usize },
-    OnSession { client: usize, session: usize, command: usize },
-    InitAll { client: usize, session: usize },
-    Reply { call: usize, fails: bool },
+    Root {
+        client: usize,
+        command: usize,
+        tab: usize,
+    },
+    OnSession {
+        client: usize,
+        session: usize,
+        command: usize,
+    },
+    InitAll {
+        client: usize,
+        session: usize,
+    },
+    Reply {
+        call: usize,
+        fails: bool,
+    },
     ReplyAll,
     TabCreated(usize),
     TabNavigated(usize),
     TabRemoved(usize),
-    TabDetached { tab: usize, by_user: bool },
-    DebuggerEvent { tab: usize, kind: usize, number: usize },
+    TabDetached {
+        tab: usize,
+        by_user: bool,
+    },
+    DebuggerEvent {
+        tab: usize,
+        kind: usize,
+        number: usize,
+    },
     ExtensionGoes,
-    ExtensionComes { attached: bool },
+    ExtensionComes {
+        attached: bool,
+    },
     Garbage(usize),
     Wait(u8),
 }
@@ -88,7 +111,8 @@ const PRERENDERED: &str = "prerendered-";
 
 impl FakeTab {
     fn main_frame(&self, tab: i64) -> String {
-        self.prerendered.map_or_else(|| format!("T{tab}"), |n| format!("{PRERENDERED}{tab}-{n}"))
+        self.prerendered
+            .map_or_else(|| format!("T{tab}"), |n| format!("{PRERENDERED}{tab}-{n}"))
     }
 
     fn detach(&mut self) {
@@ -133,7 +157,9 @@ impl World {
         self.core.handle(self.now, input);
         while let Some(output) = self.core.poll_output() {
             match output {
-                Output::ToClient(client, text) => self.on_told(client, &serde_json::from_str(&text).unwrap()),
+                Output::ToClient(client, text) => {
+                    self.on_told(client, &serde_json::from_str(&text).unwrap())
+                }
                 Output::ToExtension(text) => {
                     let call: Value = serde_json::from_str(&text).unwrap();
                     if call["id"].is_number() {
@@ -152,69 +178,128 @@ impl World {
     // ---- what must hold of everything a client hears ----
 
     fn on_told(&mut self, client: ClientId, message: &Value) {
-        let listener = self.listeners.get_mut(&client).expect("only clients that are there are told anything");
+        let listener = self
+            .listeners
+            .get_mut(&client)
+            .expect("only clients that are there are told anything");
         assert!(!listener.closed, "told after it had gone: {message}");
-        assert!(!message.to_string().contains(PRERENDERED), "Chrome's own id of a main frame: {message}");
+        assert!(
+            !message.to_string().contains(PRERENDERED),
+            "Chrome's own id of a main frame: {message}"
+        );
         let session = message["sessionId"].as_str().map(str::to_owned);
         if let Some(id) = message["id"].as_i64() {
-            let (sent_on, method) = listener.waiting.remove(&id).unwrap_or_else(|| panic!("a reply nobody waits for: {message}"));
+            let (sent_on, method) = listener
+                .waiting
+                .remove(&id)
+                .unwrap_or_else(|| panic!("a reply nobody waits for: {message}"));
             assert_eq!(sent_on, session, "a reply under another session: {message}");
-            let Some(view) = session.and_then(|session| listener.sessions.get_mut(&session)) else { return };
+            let Some(view) = session.and_then(|session| listener.sessions.get_mut(&session)) else {
+                return;
+            };
             match method.as_str() {
                 // What is switched off and on again is told again.
                 "Runtime.disable" if message.get("result").is_some() => view.contexts.clear(),
                 "Page.disable" if message.get("result").is_some() => view.frames.clear(),
                 "Page.getFrameTree" => {
                     let children = message["result"]["frameTree"]["childFrames"].as_array();
-                    view.frames.extend(children.into_iter().flatten().map(|child| child["frame"]["id"].to_string()));
+                    view.frames.extend(
+                        children
+                            .into_iter()
+                            .flatten()
+                            .map(|child| child["frame"]["id"].to_string()),
+                    );
                 }
                 _ => {}
             }
             return;
         }
         if message.get("method").is_none() {
-            assert!(message["error"].is_object(), "neither reply nor event nor error: {message}");
+            assert!(
+                message["error"].is_object(),
+                "neither reply nor event nor error: {message}"
+            );
             return;
         }
         if let Some(session) = &session {
-            assert!(listener.sessions.contains_key(session), "an event of a session the client does not have: {message}");
+            assert!(
+                listener.sessions.contains_key(session),
+                "an event of a session the client does not have: {message}"
+            );
         }
         let params = &message["params"];
         match message["method"].as_str().unwrap() {
             "Target.attachedToTarget" => {
                 let opened = params["sessionId"].as_str().unwrap().to_owned();
-                assert!(self.all_sessions.insert(opened.clone()), "a session id given twice: {message}");
+                assert!(
+                    self.all_sessions.insert(opened.clone()),
+                    "a session id given twice: {message}"
+                );
                 listener.sessions.insert(opened, View::default());
             }
             "Target.detachedFromTarget" => {
                 let ended = params["sessionId"].as_str().unwrap().to_owned();
-                assert!(listener.sessions.remove(&ended).is_some(), "detached from what was not attached: {message}");
+                assert!(
+                    listener.sessions.remove(&ended).is_some(),
+                    "detached from what was not attached: {message}"
+                );
                 listener.ended.insert(ended);
             }
             "Runtime.executionContextCreated" => {
-                let view = listener.sessions.get_mut(session.as_ref().unwrap()).unwrap();
+                let view = listener
+                    .sessions
+                    .get_mut(session.as_ref().unwrap())
+                    .unwrap();
                 let id = params["context"]["id"].as_i64().unwrap();
-                assert!(view.contexts.insert(id), "a context announced twice: {message}");
+                assert!(
+                    view.contexts.insert(id),
+                    "a context announced twice: {message}"
+                );
             }
             "Runtime.executionContextDestroyed" => {
-                let view = listener.sessions.get_mut(session.as_ref().unwrap()).unwrap();
+                let view = listener
+                    .sessions
+                    .get_mut(session.as_ref().unwrap())
+                    .unwrap();
                 let id = params["executionContextId"].as_i64().unwrap();
-                assert!(view.contexts.remove(&id), "the end of a context nobody was told of: {message}");
+                assert!(
+                    view.contexts.remove(&id),
+                    "the end of a context nobody was told of: {message}"
+                );
             }
             "Runtime.executionContextsCleared" => {
-                listener.sessions.get_mut(session.as_ref().unwrap()).unwrap().contexts.clear();
+                listener
+                    .sessions
+                    .get_mut(session.as_ref().unwrap())
+                    .unwrap()
+                    .contexts
+                    .clear();
             }
             "Runtime.consoleAPICalled" => {
                 let view = &listener.sessions[session.as_ref().unwrap()];
                 let id = params["executionContextId"].as_i64().unwrap();
-                assert!(view.contexts.contains(&id), "an event of a context nobody was told of: {message}");
+                assert!(
+                    view.contexts.contains(&id),
+                    "an event of a context nobody was told of: {message}"
+                );
             }
             "Page.frameAttached" => {
-                let view = listener.sessions.get_mut(session.as_ref().unwrap()).unwrap();
-                assert!(view.frames.insert(params["frameId"].to_string()), "a frame announced twice: {message}");
+                let view = listener
+                    .sessions
+                    .get_mut(session.as_ref().unwrap())
+                    .unwrap();
+                assert!(
+                    view.frames.insert(params["frameId"].to_string()),
+                    "a frame announced twice: {message}"
+                );
             }
             "Page.frameDetached" => {
-                listener.sessions.get_mut(session.as_ref().unwrap()).unwrap().frames.remove(&params["frameId"].to_string());
+                listener
+                    .sessions
+                    .get_mut(session.as_ref().unwrap())
+                    .unwrap()
+                    .frames
+                    .remove(&params["frameId"].to_string());
             }
             _ => {}
         }
@@ -236,10 +321,20 @@ impl World {
                     self.input(Input::ClientClosed(client));
                 }
             }
-            Step::Root { client, command, tab } => self.root_command(*client, *command, *tab),
-            Step::OnSession { client, session, command } => self.session_command(*client, *session, *command),
+            Step::Root {
+                client,
+                command,
+                tab,
+            } => self.root_command(*client, *command, *tab),
+            Step::OnSession {
+                client,
+                session,
+                command,
+            } => self.session_command(*client, *session, *command),
             Step::InitAll { client, session } => {
-                let Some((client, session)) = self.session(*client, *session) else { return };
+                let Some((client, session)) = self.session(*client, *session) else {
+                    return;
+                };
                 for (method, params) in playwright_init() {
                     if method != "Page.createIsolatedWorld" {
                         self.request(client, Some(&session), method, &params);
@@ -267,7 +362,11 @@ impl World {
             Step::TabNavigated(n) => {
                 let tab = self.tab(*n);
                 // While nothing debugs it, a prerendered page may take the place of the first.
-                if let Some(fake) = self.tabs.get_mut(&tab).filter(|fake| !fake.attached && n % 4 == 1) {
+                if let Some(fake) = self
+                    .tabs
+                    .get_mut(&tab)
+                    .filter(|fake| !fake.attached && n % 4 == 1)
+                {
                     fake.prerendered = Some(*n);
                 }
                 self.extension_event("tabUpdated", &json!({ "tabId": tab, "status": "loading", "url": format!("https://site/{n}") }));
@@ -275,7 +374,10 @@ impl World {
                     "tabNavigated",
                     &json!({ "tabId": tab, "url": format!("https://site/{n}"), "sameDocument": n % 3 == 0 }),
                 );
-                self.extension_event("tabUpdated", &json!({ "tabId": tab, "status": "complete", "title": format!("t{n}") }));
+                self.extension_event(
+                    "tabUpdated",
+                    &json!({ "tabId": tab, "status": "complete", "title": format!("t{n}") }),
+                );
             }
             Step::TabRemoved(n) => {
                 let tab = self.tab(*n);
@@ -283,9 +385,16 @@ impl World {
                 self.extension_event("tabRemoved", &json!({ "tabId": tab }));
             }
             Step::TabDetached { tab, by_user } => {
-                let reason = if *by_user { "canceled_by_user" } else { "replaced_with_devtools" };
+                let reason = if *by_user {
+                    "canceled_by_user"
+                } else {
+                    "replaced_with_devtools"
+                };
                 let tab = self.tab(*tab);
-                let was_attached = self.tabs.get_mut(&tab).is_some_and(|tab| std::mem::take(&mut tab.attached));
+                let was_attached = self
+                    .tabs
+                    .get_mut(&tab)
+                    .is_some_and(|tab| std::mem::take(&mut tab.attached));
                 if let Some(fake) = self.tabs.get_mut(&tab) {
                     fake.detach();
                 }
@@ -308,7 +417,14 @@ impl World {
                 }
             }
             Step::Garbage(n) => {
-                let texts = ["", "{", "null", "[]", r#"{"id":"x"}"#, r#"{"method":"Page.enable"}"#];
+                let texts = [
+                    "",
+                    "{",
+                    "null",
+                    "[]",
+                    r#"{"id":"x"}"#,
+                    r#"{"method":"Page.enable"}"#,
+                ];
                 if let (Some(client), Some(text)) = (self.client(*n), texts.get(*n)) {
                     self.input(Input::ClientText(client, text));
                 }
@@ -333,14 +449,21 @@ impl World {
     }
 
     fn client(&self, n: usize) -> Option<ClientId> {
-        let open: Vec<_> = self.listeners.iter().filter(|(_, listener)| !listener.closed).map(|(client, _)| *client).collect();
+        let open: Vec<_> = self
+            .listeners
+            .iter()
+            .filter(|(_, listener)| !listener.closed)
+            .map(|(client, _)| *client)
+            .collect();
         open.get(n % open.len().max(1)).copied()
     }
 
     fn session(&self, client: usize, n: usize) -> Option<(ClientId, String)> {
         let client = self.client(client)?;
         let sessions: Vec<_> = self.listeners[&client].sessions.keys().collect();
-        sessions.get(n % sessions.len().max(1)).map(|session| (client, (*session).clone()))
+        sessions
+            .get(n % sessions.len().max(1))
+            .map(|session| (client, (*session).clone()))
     }
 
     fn tab(&self, n: usize) -> i64 {
@@ -351,7 +474,11 @@ impl World {
     fn request(&mut self, client: ClientId, session: Option<&str>, method: &str, params: &Value) {
         self.last_request += 1;
         let id = self.last_request;
-        self.listeners.get_mut(&client).unwrap().waiting.insert(id, (session.map(str::to_owned), method.to_owned()));
+        self.listeners
+            .get_mut(&client)
+            .unwrap()
+            .waiting
+            .insert(id, (session.map(str::to_owned), method.to_owned()));
         let mut message = json!({ "id": id, "method": method, "params": params });
         if let Some(session) = session {
             message["sessionId"] = session.into();
@@ -360,12 +487,20 @@ impl World {
     }
 
     fn root_command(&mut self, client: usize, command: usize, tab: usize) {
-        let Some(client) = self.client(client) else { return };
+        let Some(client) = self.client(client) else {
+            return;
+        };
         let target = format!("T{}", self.tab(tab));
         let (method, params) = match command {
-            0 | 1 => ("Target.setAutoAttach", json!({ "autoAttach": true, "flatten": true })),
+            0 | 1 => (
+                "Target.setAutoAttach",
+                json!({ "autoAttach": true, "flatten": true }),
+            ),
             2 => ("Target.setDiscoverTargets", json!({ "discover": true })),
-            3 => ("Target.attachToTarget", json!({ "targetId": target, "flatten": true })),
+            3 => (
+                "Target.attachToTarget",
+                json!({ "targetId": target, "flatten": true }),
+            ),
             4 => ("Target.createTarget", json!({ "url": "about:blank" })),
             5 => ("Target.closeTarget", json!({ "targetId": target })),
             6 => ("Storage.getCookies", json!({})),
@@ -379,24 +514,52 @@ impl World {
     }
 
     fn session_command(&mut self, client: usize, session: usize, command: usize) {
-        let Some((client, session)) = self.session(client, session) else { return };
-        let context = self.listeners[&client].sessions[&session].contexts.iter().next().copied().unwrap_or(1);
+        let Some((client, session)) = self.session(client, session) else {
+            return;
+        };
+        let context = self.listeners[&client].sessions[&session]
+            .contexts
+            .iter()
+            .next()
+            .copied()
+            .unwrap_or(1);
         let (method, params) = match command {
-            0..=5 => ("Runtime.evaluate", json!({ "contextId": context, "expression": "1" })),
-            6 => ("Runtime.callFunctionOn", json!({ "executionContextId": context })),
+            0..=5 => (
+                "Runtime.evaluate",
+                json!({ "contextId": context, "expression": "1" }),
+            ),
+            6 => (
+                "Runtime.callFunctionOn",
+                json!({ "executionContextId": context }),
+            ),
             7 => ("Page.captureScreenshot", json!({})),
             8 => ("Page.navigate", json!({ "url": "https://x" })),
             9 => ("Target.detachFromTarget", json!({ "sessionId": session })),
             10 => ("Runtime.disable", json!({})),
             11 => ("Page.disable", json!({})),
-            12 => ("Page.createIsolatedWorld", json!({ "frameId": "T1", "worldName": "w" })),
-            13 => ("Page.removeScriptToEvaluateOnNewDocument", json!({ "identifier": "tabwire.1" })),
+            12 => (
+                "Page.createIsolatedWorld",
+                json!({ "frameId": "T1", "worldName": "w" }),
+            ),
+            13 => (
+                "Page.removeScriptToEvaluateOnNewDocument",
+                json!({ "identifier": "tabwire.1" }),
+            ),
             14 => ("Emulation.setEmulatedMedia", json!({ "media": "print" })),
             15 => ("Page.startScreencast", json!({})),
             16 => ("Page.stopScreencast", json!({})),
-            17 => ("Page.addScriptToEvaluateOnNewDocument", json!({ "source": "prepare()" })),
-            18 => ("Runtime.evaluate", json!({ "contextId": context, "expression": "new UtilityScript()" })),
-            19 => ("Runtime.callFunctionOn", json!({ "objectId": "tabwire.helper.1", "arguments": [{ "value": "prepare()" }] })),
+            17 => (
+                "Page.addScriptToEvaluateOnNewDocument",
+                json!({ "source": "prepare()" }),
+            ),
+            18 => (
+                "Runtime.evaluate",
+                json!({ "contextId": context, "expression": "new UtilityScript()" }),
+            ),
+            19 => (
+                "Runtime.callFunctionOn",
+                json!({ "objectId": "tabwire.helper.1", "arguments": [{ "value": "prepare()" }] }),
+            ),
             n => {
                 let init = playwright_init();
                 let (method, params) = &init[n % init.len()];
@@ -404,7 +567,11 @@ impl World {
             }
         };
         // A session that detaches itself names none.
-        let params = if method == "Target.detachFromTarget" && command % 2 == 1 { json!({}) } else { params };
+        let params = if method == "Target.detachFromTarget" && command % 2 == 1 {
+            json!({})
+        } else {
+            params
+        };
         self.request(client, Some(&session), method, &params);
     }
 
@@ -419,28 +586,54 @@ impl World {
         let tab = self.tab(tab);
         let id = i64::try_from(number).unwrap() + 1;
         let (frame, child) = (format!("F{tab}-{number}"), format!("C{tab}-{number}"));
-        let Some(fake) = self.tabs.get_mut(&tab).filter(|fake| fake.attached && self.extension) else { return };
+        let Some(fake) = self
+            .tabs
+            .get_mut(&tab)
+            .filter(|fake| fake.attached && self.extension)
+        else {
+            return;
+        };
         let (on, main) = (fake.runtime_on, fake.main_frame(tab));
         let (method, params) = match kind {
-            0 | 1 if on && fake.contexts.insert(id) => ("Runtime.executionContextCreated", context(&main, id)),
-            2 if on && fake.contexts.remove(&id) => {
-                ("Runtime.executionContextDestroyed", json!({ "executionContextId": id, "executionContextUniqueId": format!("u{id}") }))
+            0 | 1 if on && fake.contexts.insert(id) => {
+                ("Runtime.executionContextCreated", context(&main, id))
             }
+            2 if on && fake.contexts.remove(&id) => (
+                "Runtime.executionContextDestroyed",
+                json!({ "executionContextId": id, "executionContextUniqueId": format!("u{id}") }),
+            ),
             3 if on => {
                 fake.contexts.clear();
                 ("Runtime.executionContextsCleared", json!({}))
             }
-            4 if fake.frames.insert(frame.clone()) => ("Page.frameAttached", json!({ "frameId": frame, "parentFrameId": main })),
-            5 if fake.frames.remove(&frame) => ("Page.frameDetached", json!({ "frameId": frame, "reason": "remove" })),
+            4 if fake.frames.insert(frame.clone()) => (
+                "Page.frameAttached",
+                json!({ "frameId": frame, "parentFrameId": main }),
+            ),
+            5 if fake.frames.remove(&frame) => (
+                "Page.frameDetached",
+                json!({ "frameId": frame, "reason": "remove" }),
+            ),
             6 if fake.children.insert(child.clone()) => {
                 let info = json!({ "targetId": format!("X{child}"), "type": "iframe" });
-                ("Target.attachedToTarget", json!({ "sessionId": child, "targetInfo": info, "waitingForDebugger": true }))
+                (
+                    "Target.attachedToTarget",
+                    json!({ "sessionId": child, "targetInfo": info, "waitingForDebugger": true }),
+                )
             }
-            7 if fake.children.remove(&child) => ("Target.detachedFromTarget", json!({ "sessionId": child })),
-            8 if on && fake.contexts.contains(&id) => ("Runtime.consoleAPICalled", json!({ "executionContextId": id, "args": [] })),
+            7 if fake.children.remove(&child) => {
+                ("Target.detachedFromTarget", json!({ "sessionId": child }))
+            }
+            8 if on && fake.contexts.contains(&id) => (
+                "Runtime.consoleAPICalled",
+                json!({ "executionContextId": id, "args": [] }),
+            ),
             _ => ("Network.dataReceived", json!({})),
         };
-        self.extension_event("cdpEvent", &json!({ "tabId": tab, "method": method, "params": params }));
+        self.extension_event(
+            "cdpEvent",
+            &json!({ "tabId": tab, "method": method, "params": params }),
+        );
     }
 
     fn reply(&mut self, call: &Value, fails: bool) {
@@ -448,14 +641,21 @@ impl World {
             return;
         }
         if fails && call["method"] != "listTabs" {
-            let text = json!({ "id": call["id"], "error": { "code": -32000, "message": "refused" } }).to_string();
+            let text =
+                json!({ "id": call["id"], "error": { "code": -32000, "message": "refused" } })
+                    .to_string();
             return self.input(Input::ExtensionText(&text));
         }
         let tab_id = call["params"]["tabId"].as_i64().unwrap_or_default();
         let is_child = call["params"]["childSessionId"].is_string();
-        let result = match (call["method"].as_str().unwrap(), call["params"]["method"].as_str()) {
+        let result = match (
+            call["method"].as_str().unwrap(),
+            call["params"]["method"].as_str(),
+        ) {
             ("attachTab", _) => {
-                let Some(fake) = self.tabs.get_mut(&tab_id) else { return self.reply(call, true) };
+                let Some(fake) = self.tabs.get_mut(&tab_id) else {
+                    return self.reply(call, true);
+                };
                 fake.attached = true;
                 json!({})
             }
@@ -466,7 +666,9 @@ impl World {
                 json!({})
             }
             // Chrome refuses what is sent to a tab without the debugger.
-            ("cdpCommand", _) if !self.tabs.get(&tab_id).is_some_and(|fake| fake.attached) => return self.reply(call, true),
+            ("cdpCommand", _) if !self.tabs.get(&tab_id).is_some_and(|fake| fake.attached) => {
+                return self.reply(call, true);
+            }
             ("cdpCommand", Some("Runtime.enable")) if !is_child => {
                 self.report_contexts(tab_id);
                 json!({})
@@ -480,7 +682,13 @@ impl World {
             ("createTab", _) => {
                 self.last_tab += 1;
                 self.tabs.insert(self.last_tab, FakeTab::default());
-                self.tabs.insert(self.last_tab, FakeTab { attached: true, ..FakeTab::default() });
+                self.tabs.insert(
+                    self.last_tab,
+                    FakeTab {
+                        attached: true,
+                        ..FakeTab::default()
+                    },
+                );
                 let mut report = tab(self.last_tab);
                 report["attached"] = true.into();
                 report
@@ -491,11 +699,14 @@ impl World {
             }
             ("cdpCommand", Some("Page.getFrameTree")) => {
                 let main = self.tabs[&tab_id].main_frame(tab_id);
-                let child = |id: &String| json!({ "frame": { "id": id, "parentId": main, "url": "x" } });
+                let child =
+                    |id: &String| json!({ "frame": { "id": id, "parentId": main, "url": "x" } });
                 let children: Vec<_> = self.tabs[&tab_id].frames.iter().map(child).collect();
                 json!({ "frameTree": { "frame": { "id": main }, "childFrames": children } })
             }
-            ("cdpCommand", Some("Page.addScriptToEvaluateOnNewDocument")) => json!({ "identifier": "9" }),
+            ("cdpCommand", Some("Page.addScriptToEvaluateOnNewDocument")) => {
+                json!({ "identifier": "9" })
+            }
             ("cdpCommand", Some("Page.createIsolatedWorld")) => json!({ "executionContextId": 77 }),
             _ => json!({}),
         };
@@ -505,7 +716,10 @@ impl World {
 
     /// Chrome tells the contexts that are there as `Runtime` is switched on; the extension sees to it that it does so anew.
     fn report_contexts(&mut self, tab: i64) {
-        let was_on = self.tabs.get_mut(&tab).is_some_and(|fake| std::mem::replace(&mut fake.runtime_on, true));
+        let was_on = self
+            .tabs
+            .get_mut(&tab)
+            .is_some_and(|fake| std::mem::replace(&mut fake.runtime_on, true));
         if was_on {
             self.extension_event("cdpEvent", &json!({ "tabId": tab, "method": "Runtime.executionContextsCleared", "params": {} }));
         }
@@ -542,7 +756,11 @@ impl World {
     fn end_with_the_browser(mut self) {
         self.take(&Step::ExtensionGoes);
         for (client, listener) in &self.listeners {
-            assert!(listener.closed || listener.waiting.is_empty(), "{client} still waits for {:?}", listener.waiting);
+            assert!(
+                listener.closed || listener.waiting.is_empty(),
+                "{client} still waits for {:?}",
+                listener.waiting
+            );
         }
         self.close_clients();
         assert!(self.core.is_idle(), "something stayed");
@@ -558,7 +776,12 @@ impl World {
             self.take(&Step::ReplyAll);
         }
         assert!(self.core.is_idle(), "something stayed");
-        let attached: Vec<_> = self.tabs.iter().filter(|(_, tab)| tab.attached).map(|(id, _)| id).collect();
+        let attached: Vec<_> = self
+            .tabs
+            .iter()
+            .filter(|(_, tab)| tab.attached)
+            .map(|(id, _)| id)
+            .collect();
         assert!(attached.is_empty(), "the debugger stayed on {attached:?}");
     }
 

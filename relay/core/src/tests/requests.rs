@@ -18,7 +18,13 @@ fn without_an_extension_a_request_is_refused_at_once_and_says_what_is_missing() 
 fn unknown_browser_methods_are_errors_that_name_the_method() {
     let mut script = Script::with_tabs(1);
     let client = script.client();
-    for method in ["Browser.grantPermissions", "Target.exposeDevToolsProtocol", "SystemInfo.getInfo", "Nonsense", "Nonsense.more"] {
+    for method in [
+        "Browser.grantPermissions",
+        "Target.exposeDevToolsProtocol",
+        "SystemInfo.getInfo",
+        "Nonsense",
+        "Nonsense.more",
+    ] {
         let (code, message) = script.error_of(client, None, method, json!({}));
         assert_eq!(code, -32601, "{method}");
         assert!(message.contains(method), "{message}");
@@ -29,7 +35,13 @@ fn unknown_browser_methods_are_errors_that_name_the_method() {
 fn what_is_not_a_request_gets_an_error_too() {
     let mut script = Script::with_tabs(1);
     let client = script.client();
-    for (text, code) in [("{", -32700), ("hello", -32700), ("null", -32600), ("[]", -32600), (r#"{"method":"Page.enable"}"#, -32600)] {
+    for (text, code) in [
+        ("{", -32700),
+        ("hello", -32700),
+        ("null", -32600),
+        ("[]", -32600),
+        (r#"{"method":"Page.enable"}"#, -32600),
+    ] {
         script.text(client, text);
         let heard = script.heard(client);
         assert_eq!(heard.len(), 1, "{text}");
@@ -42,7 +54,11 @@ fn a_session_that_is_not_the_clients_own_is_unknown() {
     let mut script = Script::with_tabs(1);
     let (_, sessions) = script.attached_client();
     let other = script.client();
-    for session in [sessions[0].as_str(), "nonsense", "00000000000000000000000000000000"] {
+    for session in [
+        sessions[0].as_str(),
+        "nonsense",
+        "00000000000000000000000000000000",
+    ] {
         let (code, _) = script.error_of(other, Some(session), "Runtime.evaluate", json!({}));
         assert_eq!(code, -32001, "{session}");
     }
@@ -53,9 +69,34 @@ fn a_session_that_is_not_the_clients_own_is_unknown() {
 fn parameters_of_the_wrong_shape_are_refused() {
     let mut script = Script::with_tabs(1);
     let client = script.client();
-    assert_eq!(script.error_of(client, None, "Target.setDiscoverTargets", json!({ "discover": "yes" })).0, -32602);
-    assert_eq!(script.error_of(client, None, "Target.createTarget", json!({})).0, -32602);
-    assert_eq!(script.error_of(client, None, "Target.closeTarget", json!({ "targetId": "none" })).0, -32000);
+    assert_eq!(
+        script
+            .error_of(
+                client,
+                None,
+                "Target.setDiscoverTargets",
+                json!({ "discover": "yes" })
+            )
+            .0,
+        -32602
+    );
+    assert_eq!(
+        script
+            .error_of(client, None, "Target.createTarget", json!({}))
+            .0,
+        -32602
+    );
+    assert_eq!(
+        script
+            .error_of(
+                client,
+                None,
+                "Target.closeTarget",
+                json!({ "targetId": "none" })
+            )
+            .0,
+        -32000
+    );
 }
 
 #[test]
@@ -70,7 +111,10 @@ fn what_clients_say_while_the_extension_greets_waits_and_is_answered_in_order() 
     let call = script.next_call("listTabs");
     script.reply(&call, json!({ "tabs": [super::script::tab(1)] }));
     let heard = script.heard(client);
-    assert_eq!((heard[0]["id"].as_i64(), heard[1]["id"].as_i64()), (Some(first), Some(second)));
+    assert_eq!(
+        (heard[0]["id"].as_i64(), heard[1]["id"].as_i64()),
+        (Some(first), Some(second))
+    );
     assert_eq!(heard[1]["result"]["targetInfos"][0]["targetId"], "T1");
 }
 
@@ -79,7 +123,10 @@ fn the_version_is_the_browsers_own() {
     let mut script = Script::with_tabs(0);
     let client = script.client();
     let version = script.ask(client, None, "Browser.getVersion", json!({}));
-    assert_eq!((version["product"].as_str(), version["userAgent"].as_str()), (Some("Chrome/156.0.1.2"), Some("UA/156")));
+    assert_eq!(
+        (version["product"].as_str(), version["userAgent"].as_str()),
+        (Some("Chrome/156.0.1.2"), Some("UA/156"))
+    );
 }
 
 #[test]

@@ -60,9 +60,14 @@ impl Script {
             match output {
                 Output::ToClient(client, text) => {
                     let message = serde_json::from_str(&text).expect("the relay writes JSON");
-                    self.to_clients.entry(client).or_default().push_back(message);
+                    self.to_clients
+                        .entry(client)
+                        .or_default()
+                        .push_back(message);
                 }
-                Output::ToExtension(text) => self.to_extension.push_back(serde_json::from_str(&text).expect("the relay writes JSON")),
+                Output::ToExtension(text) => self
+                    .to_extension
+                    .push_back(serde_json::from_str(&text).expect("the relay writes JSON")),
                 Output::CloseClient(client, CloseReason::Asked) => self.closed_clients.push(client),
                 Output::CloseExtension(reason) => self.closed_extension = Some(reason),
             }
@@ -91,21 +96,45 @@ impl Script {
     /// A client that auto-attaches to everything, as Playwright does: with the session of each page.
     pub fn attached_client(&mut self) -> (ClientId, Vec<String>) {
         let client = self.client();
-        self.request(client, None, "Target.setAutoAttach", json!({ "autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true }));
+        self.request(
+            client,
+            None,
+            "Target.setAutoAttach",
+            json!({ "autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true }),
+        );
         let heard = self.heard(client);
-        let attached = heard.iter().filter(|m| m["method"] == "Target.attachedToTarget");
-        (client, attached.map(|m| m["params"]["sessionId"].as_str().unwrap().to_owned()).collect())
+        let attached = heard
+            .iter()
+            .filter(|m| m["method"] == "Target.attachedToTarget");
+        (
+            client,
+            attached
+                .map(|m| m["params"]["sessionId"].as_str().unwrap().to_owned())
+                .collect(),
+        )
     }
 
     /// A client that asks for one session itself.
     pub fn asking_client(&mut self, target: &str) -> (ClientId, String) {
         let client = self.client();
-        let session = self.ask(client, None, "Target.attachToTarget", json!({ "targetId": target, "flatten": true }))["sessionId"].clone();
+        let session = self.ask(
+            client,
+            None,
+            "Target.attachToTarget",
+            json!({ "targetId": target, "flatten": true }),
+        )["sessionId"]
+            .clone();
         (client, session.as_str().unwrap().to_owned())
     }
 
     /// Sends a request and returns its id.
-    pub fn request(&mut self, client: ClientId, session: Option<&str>, method: &str, params: Value) -> i64 {
+    pub fn request(
+        &mut self,
+        client: ClientId,
+        session: Option<&str>,
+        method: &str,
+        params: Value,
+    ) -> i64 {
         self.last_request += 1;
         let mut message = json!({ "id": self.last_request, "method": method, "params": params });
         if let Some(session) = session {
@@ -125,19 +154,40 @@ impl Script {
     }
 
     /// Sends a request that is answered at once, and returns its result.
-    pub fn ask(&mut self, client: ClientId, session: Option<&str>, method: &str, params: Value) -> Value {
+    pub fn ask(
+        &mut self,
+        client: ClientId,
+        session: Option<&str>,
+        method: &str,
+        params: Value,
+    ) -> Value {
         let id = self.request(client, session, method, params);
         let heard = self.heard(client);
         let replies: Vec<_> = heard.iter().filter(|m| m["id"] == id).collect();
         assert_eq!(replies.len(), 1, "one reply to {method}: {heard:?}");
-        replies[0].get("result").unwrap_or_else(|| panic!("{method} failed: {}", replies[0])).clone()
+        replies[0]
+            .get("result")
+            .unwrap_or_else(|| panic!("{method} failed: {}", replies[0]))
+            .clone()
     }
 
-    pub fn error_of(&mut self, client: ClientId, session: Option<&str>, method: &str, params: Value) -> (i64, String) {
+    pub fn error_of(
+        &mut self,
+        client: ClientId,
+        session: Option<&str>,
+        method: &str,
+        params: Value,
+    ) -> (i64, String) {
         let id = self.request(client, session, method, params);
         let heard = self.heard(client);
-        let reply = heard.iter().find(|m| m["id"] == id).unwrap_or_else(|| panic!("no reply to {method}"));
-        (reply["error"]["code"].as_i64().unwrap(), reply["error"]["message"].as_str().unwrap().to_owned())
+        let reply = heard
+            .iter()
+            .find(|m| m["id"] == id)
+            .unwrap_or_else(|| panic!("no reply to {method}"));
+        (
+            reply["error"]["code"].as_i64().unwrap(),
+            reply["error"]["message"].as_str().unwrap().to_owned(),
+        )
     }
 
     // ---- the extension ----
@@ -148,7 +198,10 @@ impl Script {
     }
 
     pub fn next_call(&mut self, method: &str) -> Value {
-        let call = self.to_extension.pop_front().unwrap_or_else(|| panic!("the extension was not asked to {method}"));
+        let call = self
+            .to_extension
+            .pop_front()
+            .unwrap_or_else(|| panic!("the extension was not asked to {method}"));
         assert_eq!(call["method"], method, "{call}");
         call
     }
@@ -183,11 +236,17 @@ impl Script {
     }
 
     pub fn cdp_event(&mut self, tab: i64, method: &str, params: Value) {
-        self.extension_event("cdpEvent", json!({ "tabId": tab, "method": method, "params": params }));
+        self.extension_event(
+            "cdpEvent",
+            json!({ "tabId": tab, "method": method, "params": params }),
+        );
     }
 
     pub fn child_event(&mut self, tab: i64, child: &str, method: &str, params: Value) {
-        self.extension_event("cdpEvent", json!({ "tabId": tab, "method": method, "params": params, "childSessionId": child }));
+        self.extension_event(
+            "cdpEvent",
+            json!({ "tabId": tab, "method": method, "params": params, "childSessionId": child }),
+        );
     }
 
     /// Answers everything that waking a tab asks, with the given frame tree, up to the command that woke it.
@@ -214,7 +273,12 @@ impl Script {
 
     /// Wakes a tab by evaluating in it, and answers that too.
     pub fn make_live(&mut self, client: ClientId, session: &str, tab: i64) {
-        self.request(client, Some(session), "Runtime.evaluate", json!({ "expression": "1" }));
+        self.request(
+            client,
+            Some(session),
+            "Runtime.evaluate",
+            json!({ "expression": "1" }),
+        );
         self.finish_waking(&main_frame(tab));
         let call = self.next_command("Runtime.evaluate");
         self.reply(&call, json!({ "result": {} }));
@@ -238,14 +302,26 @@ pub fn playwright_init() -> Vec<(&'static str, Value)> {
         ("Log.enable", json!({})),
         ("Page.setLifecycleEventsEnabled", json!({ "enabled": true })),
         ("Runtime.enable", json!({})),
-        ("Page.addScriptToEvaluateOnNewDocument", json!({ "source": "", "worldName": "utility" })),
+        (
+            "Page.addScriptToEvaluateOnNewDocument",
+            json!({ "source": "", "worldName": "utility" }),
+        ),
         ("Network.enable", json!({})),
-        ("Target.setAutoAttach", json!({ "autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true })),
-        ("Emulation.setFocusEmulationEnabled", json!({ "enabled": true })),
+        (
+            "Target.setAutoAttach",
+            json!({ "autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true }),
+        ),
+        (
+            "Emulation.setFocusEmulationEnabled",
+            json!({ "enabled": true }),
+        ),
         ("Page.setFontFamilies", json!({ "fontFamilies": {} })),
         ("Emulation.setEmulatedMedia", json!({ "media": "" })),
         ("Inspector.enable", json!({})),
-        ("Page.createIsolatedWorld", json!({ "frameId": "T1", "worldName": "utility" })),
+        (
+            "Page.createIsolatedWorld",
+            json!({ "frameId": "T1", "worldName": "utility" }),
+        ),
         ("Runtime.runIfWaitingForDebugger", json!({})),
     ]
 }
@@ -256,7 +332,12 @@ pub fn pass(script: &mut Script, seconds: u64) -> Vec<Value> {
     for _ in 0..seconds {
         script.advance(Duration::from_secs(1));
         script.extension_event("pong", json!({}));
-        calls.extend(script.calls().into_iter().filter(|call| call["method"] != "ping"));
+        calls.extend(
+            script
+                .calls()
+                .into_iter()
+                .filter(|call| call["method"] != "ping"),
+        );
     }
     calls
 }

@@ -30,8 +30,17 @@ const TO_RELAY: &[&str] = &[
     "tabReplaced",
     "tabUpdated",
 ];
-const TO_EXTENSION: &[&str] =
-    &["activateTab", "attachTab", "cdpCommand-child", "cdpCommand-page", "closeTab", "createTab", "detachTab", "listTabs", "ping"];
+const TO_EXTENSION: &[&str] = &[
+    "activateTab",
+    "attachTab",
+    "cdpCommand-child",
+    "cdpCommand-page",
+    "closeTab",
+    "createTab",
+    "detachTab",
+    "listTabs",
+    "ping",
+];
 
 #[derive(Deserialize)]
 struct Fixture {
@@ -40,7 +49,9 @@ struct Fixture {
 }
 
 fn folder() -> PathBuf {
-    [env!("CARGO_MANIFEST_DIR"), "..", "..", "fixtures", "wire"].iter().collect()
+    [env!("CARGO_MANIFEST_DIR"), "..", "..", "fixtures", "wire"]
+        .iter()
+        .collect()
 }
 
 fn fixture(name: &str) -> Fixture {
@@ -57,7 +68,9 @@ fn incoming(name: &str) -> String {
 fn params<T: for<'a> Deserialize<'a>>(name: &str, method: &str) -> T {
     let text = incoming(name);
     let messages = parse_frame(&text).unwrap();
-    let [message] = messages.as_slice() else { panic!("{name} is one message") };
+    let [message] = messages.as_slice() else {
+        panic!("{name} is one message")
+    };
     assert_eq!((message.id, message.method.as_ref()), (None, method));
     serde_json::from_str(message.params.unwrap().get()).unwrap()
 }
@@ -70,9 +83,24 @@ fn assert_written(name: &str, text: &str) {
 
 #[test]
 fn every_fixture_is_checked_here_and_goes_the_way_it_says() {
-    let in_folder: BTreeSet<String> =
-        fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned()).collect();
-    let checked: BTreeSet<String> = TO_RELAY.iter().chain(TO_EXTENSION).map(|name| (*name).to_owned()).collect();
+    let in_folder: BTreeSet<String> = fs::read_dir(folder())
+        .unwrap()
+        .map(|entry| {
+            entry
+                .unwrap()
+                .path()
+                .file_stem()
+                .unwrap()
+                .to_str()
+                .unwrap()
+                .to_owned()
+        })
+        .collect();
+    let checked: BTreeSet<String> = TO_RELAY
+        .iter()
+        .chain(TO_EXTENSION)
+        .map(|name| (*name).to_owned())
+        .collect();
     assert_eq!(in_folder, checked);
     for (names, direction) in [(TO_RELAY, "to-relay"), (TO_EXTENSION, "to-extension")] {
         for name in names {
@@ -87,9 +115,23 @@ fn every_fixture_is_checked_here_and_goes_the_way_it_says() {
 fn calls_are_written_as_in_their_fixtures() {
     let tab = TabId(412);
     let child = ChildId::new(CHILD);
-    let create = Call::CreateTab { url: r#"https://example.org/a?b="c""#, new_window: false, active: false };
-    let evaluate = Call::CdpCommand { tab, method: "Runtime.evaluate", params: r#"{"expression":"1 + 1"}"#, child: None };
-    let frame_tree = Call::CdpCommand { tab, method: "Page.getFrameTree", params: "{}", child: Some(&child) };
+    let create = Call::CreateTab {
+        url: r#"https://example.org/a?b="c""#,
+        new_window: false,
+        active: false,
+    };
+    let evaluate = Call::CdpCommand {
+        tab,
+        method: "Runtime.evaluate",
+        params: r#"{"expression":"1 + 1"}"#,
+        child: None,
+    };
+    let frame_tree = Call::CdpCommand {
+        tab,
+        method: "Page.getFrameTree",
+        params: "{}",
+        child: Some(&child),
+    };
     assert_written("listTabs", &Call::ListTabs.to_text(CallId(1)));
     assert_written("attachTab", &Call::AttachTab { tab }.to_text(CallId(2)));
     assert_written("detachTab", &Call::DetachTab { tab }.to_text(CallId(3)));
@@ -104,9 +146,18 @@ fn calls_are_written_as_in_their_fixtures() {
 #[test]
 fn a_method_name_of_a_client_cannot_break_out_of_its_string() {
     let hostile = r#"x","tabId":1,"y":""#;
-    let text = Call::CdpCommand { tab: TabId(412), method: hostile, params: "{}", child: None }.to_text(CallId(1));
+    let text = Call::CdpCommand {
+        tab: TabId(412),
+        method: hostile,
+        params: "{}",
+        child: None,
+    }
+    .to_text(CallId(1));
     let written: Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(written["params"], serde_json::json!({ "tabId": 412, "method": hostile, "params": {} }));
+    assert_eq!(
+        written["params"],
+        serde_json::json!({ "tabId": 412, "method": hostile, "params": {} })
+    );
 }
 
 // ---- from the extension ----
@@ -128,13 +179,30 @@ fn hello_says_who_the_extension_is() {
 #[test]
 fn a_debugger_event_keeps_its_parameters_unread_and_names_its_child() {
     for (name, method, event_params, child) in [
-        ("cdpEvent-page", "Page.frameStoppedLoading", r#"{ "frameId": "A1B2C3D4E5F60718293A4B5C6D7E8F90" }"#, ""),
-        ("cdpEvent-child", "Runtime.executionContextsCleared", "{}", CHILD),
+        (
+            "cdpEvent-page",
+            "Page.frameStoppedLoading",
+            r#"{ "frameId": "A1B2C3D4E5F60718293A4B5C6D7E8F90" }"#,
+            "",
+        ),
+        (
+            "cdpEvent-child",
+            "Runtime.executionContextsCleared",
+            "{}",
+            CHILD,
+        ),
     ] {
         let text = incoming(name);
         let messages = parse_frame(&text).unwrap();
         let event: CdpEvent<'_> = serde_json::from_str(messages[0].params.unwrap().get()).unwrap();
-        assert_eq!((event.tab_id, event.method.as_ref(), event.child_session_id.as_ref()), (TabId(412), method, child));
+        assert_eq!(
+            (
+                event.tab_id,
+                event.method.as_ref(),
+                event.child_session_id.as_ref()
+            ),
+            (TabId(412), method, child)
+        );
         assert_eq!(event.params.unwrap().get(), event_params);
     }
 }
@@ -159,20 +227,41 @@ fn a_tab_that_appeared_comes_with_target_status_and_opener() {
 fn an_update_leaves_open_what_did_not_change() {
     let updated: TabReport = params("tabUpdated", "tabUpdated");
     let url = Some("https://example.org/next".to_owned());
-    assert_eq!(updated, TabReport { tab_id: 412, url, status: Some(LoadStatus::Loading), ..TabReport::default() });
+    assert_eq!(
+        updated,
+        TabReport {
+            tab_id: 412,
+            url,
+            status: Some(LoadStatus::Loading),
+            ..TabReport::default()
+        }
+    );
 }
 
 #[test]
 fn a_navigation_says_whether_the_document_is_the_same() {
     let navigated: TabNavigated = params("tabNavigated", "tabNavigated");
-    assert_eq!((navigated.tab_id, navigated.url.as_str(), navigated.same_document), (TabId(412), "https://example.org/#news", true));
+    assert_eq!(
+        (
+            navigated.tab_id,
+            navigated.url.as_str(),
+            navigated.same_document
+        ),
+        (TabId(412), "https://example.org/#news", true)
+    );
 }
 
 #[test]
 fn a_tab_that_goes_is_named() {
-    assert_eq!(params::<TabRemoved>("tabRemoved", "tabRemoved").tab_id, TabId(412));
+    assert_eq!(
+        params::<TabRemoved>("tabRemoved", "tabRemoved").tab_id,
+        TabId(412)
+    );
     let detached: TabDetached = params("tabDetached", "tabDetached");
-    assert_eq!((detached.tab_id, detached.reason.as_str()), (TabId(412), "canceled_by_user"));
+    assert_eq!(
+        (detached.tab_id, detached.reason.as_str()),
+        (TabId(412), "canceled_by_user")
+    );
 }
 
 #[test]
@@ -196,32 +285,54 @@ fn a_replaced_tab_names_the_old_and_describes_the_new() {
 fn pong_has_no_parameters() {
     let text = incoming("pong");
     let messages = parse_frame(&text).unwrap();
-    assert_eq!((messages.len(), messages[0].id, messages[0].method.as_ref()), (1, None, "pong"));
+    assert_eq!(
+        (messages.len(), messages[0].id, messages[0].method.as_ref()),
+        (1, None, "pong")
+    );
     assert!(messages[0].params.is_none());
 }
 
 #[test]
 fn a_reply_carries_its_calls_id_and_result() {
-    for (name, id, result) in
-        [("reply-empty", 2, "{}"), ("reply-cdpCommand", 8, r#"{ "result": { "type": "number", "value": 2, "description": "2" } }"#)]
-    {
+    for (name, id, result) in [
+        ("reply-empty", 2, "{}"),
+        (
+            "reply-cdpCommand",
+            8,
+            r#"{ "result": { "type": "number", "value": 2, "description": "2" } }"#,
+        ),
+    ] {
         let text = incoming(name);
         let messages = parse_frame(&text).unwrap();
-        assert_eq!((messages[0].id, messages[0].result.unwrap().get()), (Some(id), result));
+        assert_eq!(
+            (messages[0].id, messages[0].result.unwrap().get()),
+            (Some(id), result)
+        );
         assert!(messages[0].error.is_none());
     }
 }
 
 #[test]
 fn an_error_reply_is_plain_text_or_chromes_code_and_words() {
-    let plain = CdpError::Chrome { code: -32000, message: "No tab with id: 412.".to_owned(), data: None };
-    let coded = CdpError::Chrome { code: -32601, message: "'Browser.getVersion' wasn't found".to_owned(), data: None };
+    let plain = CdpError::Chrome {
+        code: -32000,
+        message: "No tab with id: 412.".to_owned(),
+        data: None,
+    };
+    let coded = CdpError::Chrome {
+        code: -32601,
+        message: "'Browser.getVersion' wasn't found".to_owned(),
+        data: None,
+    };
     for (name, id, expected) in [("error-text", 2, plain), ("error-coded", 8, coded)] {
         let text = incoming(name);
         let messages = parse_frame(&text).unwrap();
         assert_eq!(messages[0].id, Some(id));
         assert!(messages[0].result.is_none());
-        assert_eq!(CdpError::from_extension(messages[0].error.unwrap()), expected);
+        assert_eq!(
+            CdpError::from_extension(messages[0].error.unwrap()),
+            expected
+        );
     }
 }
 
@@ -256,18 +367,41 @@ fn the_list_of_tabs_is_read_from_its_reply() {
 
 #[test]
 fn the_oldest_form_of_the_list_is_bare_and_says_id() {
-    let list: TabList = serde_json::from_str(r#"[{"id":3,"url":"https://example.org/","title":"Example"}]"#).unwrap();
-    let (url, title) = (Some("https://example.org/".to_owned()), Some("Example".to_owned()));
-    assert_eq!(list.into_tabs(), [TabReport { tab_id: 3, url, title, ..TabReport::default() }]);
+    let list: TabList =
+        serde_json::from_str(r#"[{"id":3,"url":"https://example.org/","title":"Example"}]"#)
+            .unwrap();
+    let (url, title) = (
+        Some("https://example.org/".to_owned()),
+        Some("Example".to_owned()),
+    );
+    assert_eq!(
+        list.into_tabs(),
+        [TabReport {
+            tab_id: 3,
+            url,
+            title,
+            ..TabReport::default()
+        }]
+    );
 }
 
 #[test]
 fn a_frame_of_several_messages_keeps_their_order() {
     let text = incoming("batch");
     let messages = parse_frame(&text).unwrap();
-    let read: Vec<_> = messages.iter().map(|message| (message.method.as_ref(), message.params.map(RawValue::get))).collect();
-    let requests: Vec<_> = read.iter().filter_map(|(_, params)| *params).map(|params| params.contains(r#""1.2""#)).collect();
-    assert_eq!(read.iter().map(|(method, _)| *method).collect::<Vec<_>>(), ["cdpEvent", "cdpEvent", "pong"]);
+    let read: Vec<_> = messages
+        .iter()
+        .map(|message| (message.method.as_ref(), message.params.map(RawValue::get)))
+        .collect();
+    let requests: Vec<_> = read
+        .iter()
+        .filter_map(|(_, params)| *params)
+        .map(|params| params.contains(r#""1.2""#))
+        .collect();
+    assert_eq!(
+        read.iter().map(|(method, _)| *method).collect::<Vec<_>>(),
+        ["cdpEvent", "cdpEvent", "pong"]
+    );
     assert_eq!(requests, [true, false]);
 }
 
@@ -277,6 +411,9 @@ fn what_is_not_json_is_an_error_and_what_is_no_message_is_passed_over() {
         assert!(parse_frame(text).is_err(), "{text}");
     }
     for text in ["null", "7", "[7]", r#"{"id":-1}"#, r#"{"id":"1"}"#] {
-        assert!(parse_frame(text).is_ok_and(|messages| messages.is_empty()), "{text}");
+        assert!(
+            parse_frame(text).is_ok_and(|messages| messages.is_empty()),
+            "{text}"
+        );
     }
 }
