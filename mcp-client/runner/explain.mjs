@@ -26,7 +26,7 @@ const NEXT = [
     'Refs are of the latest snapshot only: take a new `snapshot()`, and use its refs.',
   ],
   [
-    /did not answer for/,
+    /did not respond for/,
     'The page is busy or hung: use another tab, or ask the person to look at it.',
   ],
   [

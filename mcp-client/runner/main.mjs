@@ -145,7 +145,7 @@ function connectFault(message) {
   if (/ 401 /.test(message)) {
     return 'unauthorized';
   }
-  return /No browser is connected/.test(message) ? 'no-extension' : 'connect';
+  return /No browser connected/.test(message) ? 'no-extension' : 'connect';
 }
 
 // A loop in the code keeps this thread from seeing that the server is gone; another thread sees it.

@@ -141,6 +141,6 @@ test('when the browser goes, a client is told at once', async () => {
     'the relay knows',
     async () => (await shared.chain.relay.status()).extension === false,
   );
-  await assert.rejects(page.goto(shared.site.url('/')), /extension is not there/);
+  await assert.rejects(page.goto(shared.site.url('/')), /No browser connected/);
   await browser.close();
 });

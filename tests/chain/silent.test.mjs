@@ -48,7 +48,7 @@ test(
       const second = await playwright.connectOverCDP(shared.chain.cdpUrl);
       assert.equal(await pageOf(second.contexts()[0], 'other').title(), 'other');
       await second.close();
-      assert.match(await failed, /the page did not answer for 2 seconds/);
+      assert.match(await failed, /the page did not respond for 2 seconds/);
       await failedToo;
       process.kill(pid, 'SIGCONT');
       assert.equal(await page.evaluate(() => 1 + 1), 2);
@@ -72,7 +72,7 @@ test('a stopped page that is told to go elsewhere is not waited for either', { s
     const navigated = session.send('Page.navigate', { url: `${stoppedUrl()}?again` });
     await assert.rejects(
       session.send('Runtime.evaluate', { expression: '1' }),
-      /the page did not answer for 2 seconds/,
+      /the page did not respond for 2 seconds/,
     );
     await navigated;
     process.kill(pid, 'SIGCONT');
@@ -128,7 +128,7 @@ test(
         .catch((error) => error.message);
       const failedToo = assert.rejects(page.evaluate(() => 1));
       assert.equal(await pageOf(browser.contexts()[0], 'other').title(), 'other');
-      assert.match(await failed, /the page did not answer for 3 seconds/);
+      assert.match(await failed, /the page did not respond for 3 seconds/);
       await failedToo;
       process.kill(pid, 'SIGCONT');
       assert.equal(await page.evaluate(() => 1 + 1), 2);

@@ -42,7 +42,7 @@ async function startBrowser() {
     socket.on('message', (data) => {
       const { id, method, sessionId } = JSON.parse(data);
       if (sessionId && sessionId !== 'browser') {
-        send({ id, sessionId, error: { code: -32000, message: 'the page did not answer' } });
+        send({ id, sessionId, error: { code: -32000, message: 'the page did not respond' } });
         return;
       }
       if (method === 'Target.setAutoAttach') {

@@ -272,7 +272,7 @@ async fn commands_under_way_when_the_extension_goes_have_an_unknown_outcome_and_
         .await
         .unwrap_err();
     assert!(
-        crate::message_of(&error).contains("extension is not there"),
+        crate::message_of(&error).contains("No browser connected"),
         "{error}"
     );
 

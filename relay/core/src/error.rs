@@ -19,23 +19,23 @@ pub enum CdpError {
     #[error("No target with given id found: {0}")]
     TargetNotFound(String),
     #[error(
-        "No browser is connected: the Tabwire extension is not there. Start the browser that has it, or load it with `tabwire install-extension`; its popup shows the state."
+        "No browser connected. Open the browser that has the Tabwire extension, or run `tabwire install-extension` to add it."
     )]
     ExtensionAbsent,
     #[error(
-        "The browser's Tabwire extension disconnected while this command was under way; its outcome is unknown."
+        "The browser disconnected while this command was running; its outcome is unknown."
     )]
     ExtensionGone,
-    #[error("{0}: no answer from the browser within {1} seconds; its outcome is unknown.")]
+    #[error("{0}: no reply from the browser within {1} seconds; the outcome is unknown.")]
     DeadlinePassed(String, u64),
     #[error(
-        "{0}: the page did not answer for {1} seconds: it is busy, stopped or hung, or shows a dialog that nobody answers. The outcome is unknown; try again later, or reload the page."
+        "{0}: the page did not respond for {1} seconds. It may be busy, paused, or showing a dialog. The outcome is unknown. Try again later or reload the page."
     )]
     PageSilent(String, u64),
-    #[error("The page has crashed. Reload it, or navigate elsewhere, and try again.")]
+    #[error("The page has crashed. Reload it or navigate elsewhere, then try again.")]
     PageCrashed,
     #[error(
-        "The debugger was detached from this tab ({0}) while this command was under way; its outcome is unknown."
+        "The debugger was detached from this tab ({0}) while this command was running; its outcome is unknown."
     )]
     Detached(String),
     #[error("The tab was closed.")]

@@ -22,7 +22,7 @@ impl Core {
             {
                 let id = Request::parse(text).ok().map(|request| request.id);
                 let error =
-                    CdpError::Refused("too much waits for the browser, which is only just connecting; try again in a moment".to_owned());
+                    CdpError::Refused("Too many commands are waiting for the browser to connect. Try again in a moment.".to_owned());
                 self.outputs
                     .push_back(Output::ToClient(client, cdp::error_reply(id, None, &error)));
             } else {

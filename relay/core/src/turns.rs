@@ -121,7 +121,7 @@ impl Core {
             .ok_or(CdpError::SessionNotFound)?;
         if view.deferred_bytes + request.params.len() > MAX_WAITING_BYTES {
             return Err(CdpError::Refused(
-                "too much waits for a page that does not answer; try again in a moment".to_owned(),
+                "Too many commands are waiting for this page, which is not responding. Try again in a moment.".to_owned(),
             ));
         }
         view.deferred_bytes += request.params.len();

@@ -459,13 +459,13 @@ impl Core {
 fn explain_attach_error(error: &CdpError) -> CdpError {
     let reason = error.to_string();
     let advice = if reason.contains("Another debugger is already attached") {
-        ". Close DevTools, or the other tool that debugs this tab, and try again"
+        ". Close DevTools or any other tool that is debugging this tab, then try again"
     } else if reason.contains("Cannot access") || reason.contains("Cannot attach to this target") {
         ". Chrome does not let extensions debug this page"
     } else {
         ""
     };
     CdpError::Refused(format!(
-        "The debugger could not be attached to this tab: {reason}{advice}"
+        "Could not attach the debugger to this tab: {reason}{advice}"
     ))
 }

@@ -32,7 +32,7 @@ impl Core {
             // Cookies belong to the profile. Chrome serves them through any tab that has the debugger.
             "Storage.getCookies" | "Storage.setCookies" | "Storage.clearCookies" => {
                 let tab = self.any_tab().ok_or_else(|| {
-                    CdpError::Refused(format!("{}: no tab is open to ask through", request.method))
+                    CdpError::Refused(format!("{}: needs at least one open tab", request.method))
                 })?;
                 let through = Request {
                     params: without_context(request)?.into(),

@@ -100,7 +100,7 @@ impl Core {
         wake.waiting_bytes += request.params.len();
         if wake.waiting_bytes > MAX_WAITING_BYTES {
             return Err(CdpError::Refused(
-                "too much waits for this tab, to which the debugger is being attached; try again in a moment".to_owned(),
+                "Too many commands are waiting for the debugger to attach to this tab. Try again in a moment.".to_owned(),
             ));
         }
         wake.waiting.push_back(Waiting {

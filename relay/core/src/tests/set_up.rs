@@ -195,7 +195,7 @@ fn a_command_whose_turn_does_not_come_fails_in_time_and_the_next_one_goes_throug
         heard[0]["error"]["message"]
             .as_str()
             .unwrap()
-            .contains("did not answer for 30 seconds"),
+            .contains("did not respond for 30 seconds"),
         "{heard:?}"
     );
     assert_eq!(

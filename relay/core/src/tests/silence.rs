@@ -184,7 +184,7 @@ fn late_words_of_a_debugger_that_was_given_up_change_nothing() {
     assert!(
         heard.iter().any(|m| m["error"]["message"]
             .as_str()
-            .is_some_and(|text| text.contains("did not answer"))),
+            .is_some_and(|text| text.contains("did not respond"))),
         "{heard:?}"
     );
 }
@@ -353,7 +353,7 @@ fn a_page_that_is_silent_as_it_wakes_can_be_left() {
         failed["error"]["message"]
             .as_str()
             .unwrap()
-            .contains("did not answer"),
+            .contains("did not respond"),
         "{heard:?}"
     );
     let navigate = calls
