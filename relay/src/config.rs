@@ -45,8 +45,8 @@ impl Config {
 
 fn core_config(options: &ServeOptions) -> tabwire_core::Config {
     tabwire_core::Config {
-        command_within: Duration::from_secs(options.command_timeout.into()),
-        tab_call_within: Duration::from_secs(options.attach_timeout.into()),
+        command_timeout: Duration::from_secs(options.command_timeout.into()),
+        tab_call_timeout: Duration::from_secs(options.attach_timeout.into()),
         on_disconnect: match options.on_disconnect {
             OnDisconnect::Keep => tabwire_core::OnDisconnect::Keep,
             OnDisconnect::CloseCreated => tabwire_core::OnDisconnect::CloseCreated,

@@ -203,7 +203,7 @@ impl Hub {
                     outbox.abort(TRY_AGAIN_LATER, "too much is waiting unread");
                 }
             }
-            Output::CloseClient(client, CloseReason::Asked) => {
+            Output::CloseClient(client, CloseReason::Requested) => {
                 if let Some(outbox) = self.clients.get(&client) {
                     outbox.close(1000, "closed as asked; the browser stays open");
                 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::ids::{ClientId, TabId};
-use crate::targets::Tab;
+use crate::model::tab::Tab;
 use crate::{CloseReason, Config, Core, Input, Now, Output};
 
 pub struct Script {
@@ -68,7 +68,9 @@ impl Script {
                 Output::ToExtension(text) => self
                     .to_extension
                     .push_back(serde_json::from_str(&text).expect("the relay writes JSON")),
-                Output::CloseClient(client, CloseReason::Asked) => self.closed_clients.push(client),
+                Output::CloseClient(client, CloseReason::Requested) => {
+                    self.closed_clients.push(client)
+                }
                 Output::CloseExtension(reason) => self.closed_extension = Some(reason),
             }
         }
@@ -255,7 +257,7 @@ impl Script {
         self.reply(&attach, json!({}));
         let tab = TabId(attach["params"]["tabId"].as_i64().unwrap());
         let mut replayed = Vec::new();
-        while !self.core.tabs.get(tab).is_some_and(Tab::is_live) {
+        while !self.core.world.tabs.get(tab).is_some_and(Tab::is_live) {
             for call in self.calls() {
                 let method = call["params"]["method"].as_str().unwrap().to_owned();
                 let result = match method.as_str() {

@@ -661,7 +661,7 @@ fn a_world_that_was_made_before_runtime_was_on_is_told_when_it_is() {
 #[test]
 fn what_a_stopped_page_is_told_does_not_pile_up() {
     let (mut script, ..) = used_tab();
-    let before = script.core.pending.iter().count();
+    let before = script.core.out.calls.iter().count();
     for n in 0..200 {
         let (late, ..) = set_up(&mut script, &format!("w{n}"));
         script.input(Input::ClientClosed(late));
@@ -669,13 +669,14 @@ fn what_a_stopped_page_is_told_does_not_pile_up() {
         script.calls();
         pass(&mut script, 60);
     }
-    let after = script.core.pending.iter().count();
+    let after = script.core.out.calls.iter().count();
     let contexts = script
         .core
+        .world
         .tabs
         .get(TabId(1))
         .unwrap()
-        .contexts
+        .contexts()
         .iter()
         .count();
     assert!(

@@ -1,0 +1,94 @@
+//! The core's interface: what goes in, what comes out, and how it is configured.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::protocol::ids::{ClientId, TargetId};
+
+/// Time since the relay started. The core never reads a clock.
+pub type Now = Duration;
+
+/// How many bytes of commands can wait: per client for the browser to connect, per tab for it to wake, per session at
+/// barriers.
+pub(crate) const MAX_WAITING_BYTES: usize = 64 << 20;
+
+/// What happened outside.
+#[derive(Debug)]
+pub enum Input<'a> {
+    ClientOpened(ClientId),
+    ClientText(ClientId, &'a str),
+    ClientClosed(ClientId),
+    ExtensionOpened,
+    ExtensionText(&'a str),
+    ExtensionClosed,
+    /// The time that `poll_timeout` returned has come.
+    TimeoutReached,
+    /// The relay is about to stop: the debugger is detached from every tab.
+    Stopping,
+}
+
+/// What has to be done outside, in this order.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Output {
+    ToClient(ClientId, String),
+    ToExtension(String),
+    CloseClient(ClientId, CloseReason),
+    CloseExtension(String),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CloseReason {
+    /// The client sent `Browser.close`.
+    Requested,
+}
+
+#[derive(Debug, Clone)]
+pub struct Config {
+    pub seed: u64,
+    pub ping_interval: Duration,
+    /// How long the extension may take to answer a ping.
+    pub pong_timeout: Duration,
+    /// How long the extension may take to send its hello and its tabs.
+    pub greeting_timeout: Duration,
+    /// How long a browser may be disconnected, for example while its extension's worker restarts, before its tabs are
+    /// considered gone.
+    pub absence_timeout: Duration,
+    /// How long Chrome may take to attach its debugger, or to create or close a tab.
+    pub tab_call_timeout: Duration,
+    /// How long a page may be silent while a client waits for it.
+    pub command_timeout: Duration,
+    pub on_disconnect: OnDisconnect,
+}
+
+/// What happens to the tabs that a client created when it disconnects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnDisconnect {
+    Keep,
+    CloseCreated,
+}
+
+impl Config {
+    pub fn new(seed: u64) -> Self {
+        Self {
+            seed,
+            ping_interval: Duration::from_secs(5),
+            // A worker that writes a very large message sends nothing else in the meantime.
+            pong_timeout: Duration::from_secs(10),
+            greeting_timeout: Duration::from_secs(5),
+            absence_timeout: Duration::from_secs(40),
+            tab_call_timeout: Duration::from_secs(10),
+            command_timeout: Duration::from_secs(30),
+            on_disconnect: OnDisconnect::Keep,
+        }
+    }
+}
+
+/// A page as `/json/list` shows it.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PageSummary {
+    pub id: TargetId,
+    pub url: String,
+    pub title: String,
+}

@@ -1,0 +1,8 @@
+//! What clients send: each message goes through `router` to the one handler of its method and target.
+
+mod browser;
+mod clients;
+mod fetch;
+mod page;
+mod router;
+mod target;

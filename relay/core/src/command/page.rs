@@ -1,0 +1,74 @@
+//! Commands to a tab's page. A dormant tab answers init commands; any other command wakes it.
+
+use crate::Core;
+use crate::emit::out::{Handled, HandlerResult};
+use crate::model::tab::Attachment;
+use crate::protocol::cdp::Request;
+use crate::protocol::error::CdpError;
+use crate::protocol::ids::{Caller, Debuggee, SessionId, TabId};
+use crate::protocol::methods::command::Command;
+use crate::protocol::methods::init::{self, Init, Replay};
+
+impl Core {
+    pub(crate) fn handle_page(
+        &mut self,
+        caller: Caller,
+        tab_id: TabId,
+        request: Request<'_>,
+    ) -> HandlerResult {
+        let session_id = caller.session_id;
+        let init = self.find_init(session_id, &request);
+        let tab = self.world.tabs.get(tab_id).ok_or(CdpError::TabClosed)?;
+        // Playwright repeats it when a frame disappears: the reply tells it whether the frame comes back.
+        let is_repeated = request.method == "Page.enable" && self.has_enabled(session_id, "Page");
+        let joins = !is_repeated && self.world.answers_late_join(session_id, tab_id, &request);
+        let join = init.filter(|_| joins);
+        match tab.attachment() {
+            Attachment::Dormant => self.handle_dormant(caller, tab_id, request, init),
+            Attachment::Waking(_) if is_repeated => Ok(Handled::empty()),
+            Attachment::Waking(_) => match join {
+                Some(init) => self.join_waking(session_id, tab_id, &request, init),
+                None => self.forward_or_wake(caller, tab_id, request),
+            },
+            Attachment::Live => match join {
+                Some(init) => self.join_live(caller, tab_id, &request, init),
+                None => self.send_or_wait(caller, &Debuggee::page(tab_id), &request),
+            },
+        }
+    }
+
+    fn handle_dormant(
+        &mut self,
+        caller: Caller,
+        tab_id: TabId,
+        request: Request<'_>,
+        init: Option<&'static Init>,
+    ) -> HandlerResult {
+        let session_id = caller.session_id;
+        if Command::classify(&request.method) == Command::RemoveScript {
+            return self.remove_script(caller, tab_id, &request);
+        }
+        if let Some(init) = init {
+            return self.answer_dormant(session_id, tab_id, &request, init);
+        }
+        match self.accept_bootstrap(session_id, tab_id, &request) {
+            Some(handled) => Ok(handled),
+            None => self.forward_or_wake(caller, tab_id, request),
+        }
+    }
+
+    /// The init command that this is. Any other command ends the session's initialization.
+    fn find_init(&mut self, session_id: SessionId, request: &Request<'_>) -> Option<&'static Init> {
+        let session = self.world.sessions.get_mut(session_id)?;
+        // What changes how a page looks is a default while the client's library initializes, and a request of its user
+        // afterwards.
+        let has_started = session.journal().has_started();
+        let init = init::find(&request.method)
+            .filter(|init| init.replay != Replay::Default || !has_started)
+            .filter(|_| init::has_required_params(&request.method, &request.params));
+        if init.is_none() {
+            session.finish_initializing();
+        }
+        init
+    }
+}

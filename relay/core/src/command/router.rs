@@ -1,0 +1,127 @@
+//! Routes a client's message to the handler for its method and its session's target.
+
+use crate::Core;
+use crate::emit::out::{HandlerResult, ReadyCommand};
+use crate::model::target::Target;
+use crate::protocol::cdp::{self, Request};
+use crate::protocol::error::CdpError;
+use crate::protocol::ids::{Caller, ClientId, Debuggee, SessionId};
+use crate::protocol::methods::command::Command;
+use crate::protocol::methods::domains::LIFECYCLE;
+
+impl Core {
+    pub(crate) fn on_client_text(&mut self, client_id: ClientId, text: &str) {
+        let Some(root) = self.world.clients.root_session(client_id) else {
+            return;
+        };
+        if self.world.link.is_greeting() {
+            return self.defer_text(client_id, text);
+        }
+        let request = match Request::parse(text) {
+            Ok(request) => request,
+            Err(malformed) => {
+                let reply = cdp::error_reply(malformed.id, None, &malformed.error);
+                return self.send_to_client(client_id, reply);
+            }
+        };
+        let session_id = match &request.session {
+            None => Some(root),
+            Some(name) => self.find_session(client_id, name),
+        };
+        let Some(session_id) = session_id else {
+            let error = CdpError::SessionNotFound;
+            let reply = cdp::error_reply(Some(request.id), request.session.as_deref(), &error);
+            return self.send_to_client(client_id, reply);
+        };
+        self.route(client_id, session_id, request);
+    }
+
+    /// Keeps a message until the browser that is connecting is ready.
+    fn defer_text(&mut self, client_id: ClientId, text: &str) {
+        if !self.world.clients.defer(client_id, text) {
+            let id = Request::parse(text).ok().map(|request| request.id);
+            let reason =
+                "Too many commands are waiting for the browser to connect. Try again in a moment.";
+            let error = CdpError::Refused(reason.to_owned());
+            self.send_to_client(client_id, cdp::error_reply(id, None, &error));
+        }
+    }
+
+    /// A session that this client named. Sessions of other clients are treated as unknown.
+    fn find_session(&self, client_id: ClientId, name: &str) -> Option<SessionId> {
+        let id = SessionId::parse(name)?;
+        let session = self.world.sessions.get(id)?;
+        (session.client_id() == client_id && !session.is_root()).then_some(id)
+    }
+
+    fn route(&mut self, client_id: ClientId, session_id: SessionId, request: Request<'_>) {
+        let Some(session) = self.world.sessions.get(session_id) else {
+            return;
+        };
+        let target = session.target().clone();
+        let caller = Caller {
+            client_id,
+            session_id,
+            request_id: request.id,
+        };
+        let result = self.dispatch(caller, &target, request);
+        self.answer(caller, result);
+    }
+
+    fn dispatch(&mut self, caller: Caller, target: &Target, request: Request<'_>) -> HandlerResult {
+        if self.world.link.is_absent() && request.method != "Browser.close" {
+            return Err(CdpError::ExtensionAbsent);
+        }
+        match (cdp::domain(&request.method), target) {
+            ("Target", _) => self.handle_target(caller, target, &request),
+            ("Browser", _) | (_, Target::Browser) => self.handle_browser(caller, &request),
+            (_, Target::Tab(_)) => Self::handle_tab_target(&request),
+            ("Fetch", Target::Page(tab_id)) if self.world.is_live(*tab_id) => {
+                self.handle_fetch(caller, &Debuggee::page(*tab_id), &request)
+            }
+            (_, Target::Page(tab_id)) => self.handle_page(caller, *tab_id, request),
+            (domain, Target::Child(tab_id, child_id)) => {
+                let child = Debuggee::child(*tab_id, child_id.clone());
+                if domain == "Fetch" {
+                    self.handle_fetch(caller, &child, &request)
+                } else {
+                    self.send_or_wait(caller, &child, &request)
+                }
+            }
+        }
+    }
+
+    /// A command whose tab has woken.
+    pub(crate) fn on_command_ready(&mut self, ready: ReadyCommand) {
+        let caller = ready.waiting.caller;
+        // An earlier command may have ended the session.
+        if self.world.sessions.contains(caller.session_id) {
+            self.route(caller.client_id, caller.session_id, ready.waiting.request);
+        } else {
+            self.send_error(caller, &CdpError::SessionNotFound);
+        }
+        self.detach_if_unused(ready.tab_id);
+    }
+
+    /// Everything that a session sent before it enabled something is answered. Whoever had it enabled may have left in
+    /// the meantime.
+    pub(crate) fn on_join_barrier_passed(&mut self, caller: Caller, request: Request<'_>) {
+        let session_id = caller.session_id;
+        if !self.world.sessions.contains(session_id) {
+            return self.send_error(caller, &CdpError::SessionNotFound);
+        }
+        let switch = match Command::classify(&request.method) {
+            Command::Lifecycle => LIFECYCLE,
+            _ => cdp::domain(&request.method),
+        };
+        // A session that has it enabled already only repeated itself: routing it would wait at a barrier again.
+        if self.has_enabled(session_id, switch)
+            || self.world.sessions.is_enabled_elsewhere(session_id, switch)
+        {
+            self.send_missed(session_id, switch);
+            self.send_reply(caller, "{}");
+        } else {
+            self.route(caller.client_id, session_id, request);
+        }
+    }
+}

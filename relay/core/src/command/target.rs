@@ -1,0 +1,261 @@
+//! `Target.*`: discovering targets, and opening and closing sessions and tabs. Answered here for every session; Chrome
+//! receives only what concerns the children of a page.
+
+use serde::Deserialize;
+
+use crate::Core;
+use crate::emit::out::{Handled, HandlerResult, reply_to};
+use crate::model::calls::{Continuation, Note};
+use crate::model::target::{AutoAttach, Filter, Target};
+use crate::protocol::cdp::Request;
+use crate::protocol::error::CdpError;
+use crate::protocol::ids::{Caller, SessionId, TabId};
+use crate::protocol::wire::Call;
+
+/// More than a client needs that has two sessions for each of thousands of tabs.
+const MAX_SESSIONS: usize = 20_000;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct OneTarget {
+    target_id: Option<String>,
+    flatten: Option<bool>,
+}
+
+impl Core {
+    pub(crate) fn handle_target(
+        &mut self,
+        caller: Caller,
+        target: &Target,
+        request: &Request<'_>,
+    ) -> HandlerResult {
+        match request.method.as_ref() {
+            "Target.setDiscoverTargets" => self.set_discover_targets(caller.session_id, request),
+            "Target.setAutoAttach" => self.set_auto_attach(caller, target, request),
+            "Target.getTargets" => self.get_targets(request),
+            "Target.getTargetInfo" => self.get_target_info(target, request),
+            "Target.attachToTarget" => self.attach_to_target(caller, request),
+            "Target.attachToBrowserTarget" => {
+                let opened = self.attach_explicitly(caller, Target::Browser)?;
+                Ok(session_result(opened))
+            }
+            "Target.detachFromTarget" => self.detach_from_target(caller, request),
+            "Target.createTarget" => self.create_target(caller, request),
+            "Target.closeTarget" => self.close_target(caller, request),
+            "Target.activateTarget" => {
+                let tab = self.find_tab(request)?;
+                let continuation = reply_to(caller, Note::None);
+                self.out.call(&Call::ActivateTab { tab }, continuation);
+                Ok(Handled::Later)
+            }
+            "Target.getBrowserContexts" => Ok(Handled::json(&serde_json::json!({
+                "browserContextIds": [], "defaultBrowserContextId": self.world.browser_context,
+            }))),
+            "Target.createBrowserContext" | "Target.disposeBrowserContext" => {
+                Err(CdpError::Refused(format!(
+                    "{}: the browser has only one context, the user's own profile. Use the default context (Playwright: browser.contexts()[0]).",
+                    request.method
+                )))
+            }
+            other => Err(CdpError::MethodNotFound(other.to_owned())),
+        }
+    }
+
+    fn set_discover_targets(
+        &mut self,
+        session_id: SessionId,
+        request: &Request<'_>,
+    ) -> HandlerResult {
+        #[derive(Deserialize)]
+        struct Params {
+            discover: bool,
+            filter: Option<Filter>,
+        }
+        let params: Params = request.read_params()?;
+        let filter = params.discover.then(|| params.filter.unwrap_or_default());
+        if let Some(session) = self.world.sessions.get_mut(session_id) {
+            session.set_discovers(filter);
+        }
+        if params.discover {
+            for tab_id in self.world.tabs.ids() {
+                self.announce_created_to(session_id, tab_id);
+            }
+        }
+        Ok(Handled::empty())
+    }
+
+    fn set_auto_attach(
+        &mut self,
+        caller: Caller,
+        target: &Target,
+        request: &Request<'_>,
+    ) -> HandlerResult {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Params {
+            auto_attach: bool,
+            #[serde(default)]
+            wait_for_debugger_on_start: bool,
+            flatten: Option<bool>,
+            filter: Option<Filter>,
+        }
+        let params: Params = request.read_params()?;
+        if params.auto_attach && params.flatten != Some(true) {
+            return Err(needs_flatten(request));
+        }
+        let wanted = AutoAttach {
+            filter: params.filter.unwrap_or_default(),
+            pauses: params.wait_for_debugger_on_start,
+        };
+        if let Some(session) = self.world.sessions.get_mut(caller.session_id) {
+            session.set_auto_attach(params.auto_attach.then_some(wanted));
+        }
+        match target {
+            Target::Browser => {
+                for tab_id in self.world.tabs.ids() {
+                    self.auto_attach_tab(caller.session_id, tab_id);
+                }
+                Ok(Handled::empty())
+            }
+            Target::Tab(tab_id) => {
+                self.auto_attach_tab(caller.session_id, *tab_id);
+                Ok(Handled::empty())
+            }
+            Target::Page(_) | Target::Child(..) => self.request_children(caller, target, request),
+        }
+    }
+
+    fn get_targets(&self, request: &Request<'_>) -> HandlerResult {
+        #[derive(Deserialize)]
+        struct Params {
+            filter: Option<Filter>,
+        }
+        let filter = request.read_params::<Params>()?.filter.unwrap_or_default();
+        let infos = self.all_target_infos(&filter);
+        Ok(Handled::json(&serde_json::json!({ "targetInfos": infos })))
+    }
+
+    fn get_target_info(&self, target: &Target, request: &Request<'_>) -> HandlerResult {
+        let params: OneTarget = request.read_params()?;
+        let info = match params.target_id {
+            Some(id) => {
+                let named = self.find_target(&id);
+                let info = named.and_then(|target| self.target_info(&target));
+                info.ok_or(CdpError::TargetNotFound(id))?
+            }
+            None => self.target_info(target).ok_or(CdpError::SessionNotFound)?,
+        };
+        Ok(Handled::Reply(format!("{{\"targetInfo\":{info}}}")))
+    }
+
+    fn attach_to_target(&mut self, caller: Caller, request: &Request<'_>) -> HandlerResult {
+        let params: OneTarget = request.read_params()?;
+        if params.flatten != Some(true) {
+            return Err(needs_flatten(request));
+        }
+        let id = params.target_id.unwrap_or_default();
+        let target = self.find_attachable(caller.client_id, &id);
+        let target = target.ok_or(CdpError::TargetNotFound(id))?;
+        let opened = self.attach_explicitly(caller, target)?;
+        self.announce_attached(opened, false);
+        Ok(session_result(opened))
+    }
+
+    fn attach_explicitly(&mut self, caller: Caller, target: Target) -> Result<SessionId, CdpError> {
+        if self.world.sessions.count_of_client(caller.client_id) >= MAX_SESSIONS {
+            return Err(CdpError::Refused(format!(
+                "This client already has {MAX_SESSIONS} sessions. Detach the ones it no longer uses."
+            )));
+        }
+        let opened = self.open_session(caller.session_id, target);
+        if let Some(session) = self.world.sessions.get_mut(opened) {
+            session.mark_explicitly_attached();
+        }
+        Ok(opened)
+    }
+
+    fn detach_from_target(&mut self, caller: Caller, request: &Request<'_>) -> HandlerResult {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Params {
+            session_id: Option<String>,
+        }
+        let named = request.read_params::<Params>()?.session_id;
+        let ended = match named.as_deref() {
+            // Puppeteer and Playwright name the session; a session can also detach itself.
+            None => Some(caller.session_id),
+            Some(name) => SessionId::parse(name),
+        };
+        let is_own = |id: &SessionId| {
+            let session = self.world.sessions.get(*id);
+            session.is_some_and(|s| s.client_id() == caller.client_id && !s.is_root())
+        };
+        let ended = ended.filter(is_own).ok_or(CdpError::SessionNotFound)?;
+        if ended == caller.session_id {
+            // Clients expect the reply before the session ends.
+            self.send_reply(caller, "{}");
+            self.end_session(ended);
+            return Ok(Handled::Later);
+        }
+        self.end_session(ended);
+        Ok(Handled::empty())
+    }
+
+    fn create_target(&mut self, caller: Caller, request: &Request<'_>) -> HandlerResult {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Params {
+            url: String,
+            #[serde(default)]
+            new_window: bool,
+            background: Option<bool>,
+            browser_context_id: Option<String>,
+        }
+        let params: Params = request.read_params()?;
+        let own = self.world.browser_context.as_str();
+        if let Some(id) = params.browser_context_id.filter(|id| id != own) {
+            return Err(CdpError::Refused(format!(
+                "Target.createTarget: no browser context with id {id}"
+            )));
+        }
+        let url = match params.url.as_str() {
+            "" => "about:blank",
+            url => url,
+        };
+        let call = Call::CreateTab {
+            url,
+            new_window: params.new_window,
+            // The person's view changes only if the client explicitly asks for it.
+            active: params.background == Some(false),
+        };
+        self.out.call(&call, Continuation::Created { caller });
+        Ok(Handled::Later)
+    }
+
+    fn close_target(&mut self, caller: Caller, request: &Request<'_>) -> HandlerResult {
+        let tab_id = self.find_tab(request)?;
+        let continuation = Continuation::Closed { caller, tab_id };
+        self.out.call(&Call::CloseTab { tab: tab_id }, continuation);
+        Ok(Handled::Later)
+    }
+
+    /// The tab of the page or `tab` target that a command names.
+    fn find_tab(&self, request: &Request<'_>) -> Result<TabId, CdpError> {
+        let params: OneTarget = request.read_params()?;
+        let id = params.target_id.unwrap_or_default();
+        let target = self.world.tabs.find_target(&id);
+        let tab_id = target.and_then(|target| target.tab_id());
+        tab_id.ok_or(CdpError::TargetNotFound(id))
+    }
+}
+
+fn session_result(session_id: SessionId) -> Handled {
+    Handled::json(&serde_json::json!({ "sessionId": session_id }))
+}
+
+fn needs_flatten(request: &Request<'_>) -> CdpError {
+    let method = &request.method;
+    CdpError::Refused(format!(
+        "{method}: only flat sessions are supported. Pass flatten: true."
+    ))
+}

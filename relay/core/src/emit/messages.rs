@@ -1,0 +1,113 @@
+//! Replies and events to clients, and the errors of failed calls.
+
+use std::borrow::Cow;
+
+use super::out::{FailedCall, HandlerResult};
+use crate::emit::out::Handled;
+use crate::model::calls::{Continuation, PendingCall};
+use crate::model::context_ids;
+use crate::model::target::Target;
+use crate::protocol::cdp;
+use crate::protocol::error::CdpError;
+use crate::protocol::ids::{Caller, ClientId, SessionId};
+use crate::protocol::methods::domains::{is_ungated, switch_of_event};
+use crate::{Core, Output};
+
+impl Core {
+    /// Replies with a handler's result, unless the reply follows later.
+    pub(crate) fn answer(&mut self, caller: Caller, result: HandlerResult) {
+        match result {
+            Ok(Handled::Reply(result)) => self.send_reply(caller, &result),
+            Ok(Handled::Later) => {}
+            Err(error) => self.send_error(caller, &error),
+        }
+    }
+
+    pub(crate) fn send_reply(&mut self, caller: Caller, result: &str) {
+        if self.world.clients.is_connected(caller.client_id) {
+            let session = self.announced_session(caller.session_id);
+            let text = cdp::reply(caller.request_id, session, result);
+            self.send_to_client(caller.client_id, text);
+        }
+    }
+
+    pub(crate) fn send_error(&mut self, caller: Caller, error: &CdpError) {
+        if self.world.clients.is_connected(caller.client_id) {
+            let session = self.announced_session(caller.session_id);
+            let session = session.map(|session| session.to_string());
+            let text = cdp::error_reply(Some(caller.request_id), session.as_deref(), error);
+            self.send_to_client(caller.client_id, text);
+        }
+    }
+
+    /// The session id in a message to a client; `None` for its root session. A session that has ended keeps its id,
+    /// because the client waits for the reply under it. A root session ends only with its client.
+    fn announced_session(&self, id: SessionId) -> Option<SessionId> {
+        let session = self.world.sessions.get(id);
+        let is_root = session.is_some_and(|session| session.is_root());
+        (!is_root).then_some(id)
+    }
+
+    pub(crate) fn send_event(&mut self, session_id: SessionId, method: &str, params: &str) {
+        if let Some(session) = self.world.sessions.get(session_id) {
+            let announced = (!session.is_root()).then_some(session_id);
+            let (client_id, text) = (session.client_id(), cdp::event(announced, method, params));
+            self.send_to_client(client_id, text);
+        }
+    }
+
+    pub(crate) fn send_to_client(&mut self, client_id: ClientId, text: String) {
+        self.out.push(Output::ToClient(client_id, text));
+    }
+
+    /// Sends an event of a target to the sessions that have enabled it.
+    pub(crate) fn broadcast(&mut self, target: &Target, method: &str, params: &str) {
+        let switch = switch_of_event(method);
+        let is_ungated = is_ungated(method);
+        let params = self.with_client_ids(target, method, params);
+        for (id, session) in self.world.sessions.on(target) {
+            if is_ungated || session.has_enabled(switch) {
+                let announced = (!session.is_root()).then_some(id);
+                let text = cdp::event(announced, method, &params);
+                self.out.push(Output::ToClient(session.client_id(), text));
+            }
+        }
+    }
+
+    /// The parameters of an event of this target, with the ids that clients know.
+    pub(crate) fn with_client_ids<'p>(
+        &self,
+        target: &Target,
+        method: &str,
+        params: &'p str,
+    ) -> Cow<'p, str> {
+        let Target::Page(tab_id) = target else {
+            return Cow::Borrowed(params);
+        };
+        match self.world.tabs.get(*tab_id) {
+            Some(tab) if tab.contexts().needs_translation() => {
+                context_ids::event_to_announced(tab.contexts(), method, params)
+            }
+            _ => Cow::Borrowed(params),
+        }
+    }
+
+    /// Sends the error reply of a failed call at once. What else follows from the failure is queued.
+    pub(crate) fn fail_call(&mut self, call: PendingCall, error: &CdpError) {
+        self.send_call_error(&call, error);
+        self.out.queue_failed(FailedCall {
+            call,
+            error: error.clone(),
+            is_answered: true,
+        });
+    }
+
+    pub(crate) fn send_call_error(&mut self, call: &PendingCall, error: &CdpError) {
+        if let Continuation::Reply { caller, .. }
+        | Continuation::Created { caller }
+        | Continuation::Closed { caller, .. } = &call.continuation
+        {
+            self.send_error(*caller, error);
+        }
+    }
+}

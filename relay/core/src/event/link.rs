@@ -1,0 +1,122 @@
+//! The extension's connection: opening, hello, messages, heartbeat and closing.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::model::calls::Continuation;
+use crate::model::link::Heartbeat;
+use crate::protocol::error::CdpError;
+use crate::protocol::ids::CallId;
+use crate::protocol::wire::{self, Call, Hello, Incoming, TabRemoved};
+use crate::{Core, Output};
+
+impl Core {
+    pub(crate) fn on_extension_opened(&mut self) {
+        let now = self.out.now;
+        let (greeting, ping) = (self.config.greeting_timeout, self.config.ping_interval);
+        self.world.link.open(now + greeting, now + ping);
+        self.out.set_connected(true);
+    }
+
+    /// Whatever was in flight has an unknown outcome and is never sent again: a click may already have happened.
+    pub(crate) fn on_extension_closed(&mut self) {
+        if self.world.link.is_absent() {
+            return;
+        }
+        let tabs_expire = self.out.now + self.config.absence_timeout;
+        self.world.link.close(tabs_expire);
+        self.out.set_connected(false);
+        for call in self.out.calls.take_all() {
+            self.fail_call(call, &CdpError::ExtensionGone);
+        }
+    }
+
+    /// Closes a link that is dead although its socket may be open.
+    pub(crate) fn close_extension(&mut self, reason: &str) {
+        self.out.push(Output::CloseExtension(reason.to_owned()));
+        self.on_extension_closed();
+    }
+
+    pub(crate) fn on_extension_message(&mut self, message: &Incoming<'_>) {
+        self.world.link.on_message();
+        if let Some(id) = message.id {
+            let result = match (message.error, message.result) {
+                (Some(error), _) => Err(CdpError::from_extension(error)),
+                (None, result) => Ok(result.unwrap_or(RawValue::NULL).get()),
+            };
+            return self.on_reply(CallId(id), result);
+        }
+        let params = message.params.unwrap_or(RawValue::NULL);
+        match message.method.as_ref() {
+            "cdpEvent" => self.parse(params, |core, event| core.on_cdp_event(&event)),
+            "pong" => {}
+            "hello" => self.parse(params, Self::on_hello),
+            "tabCreated" => self.parse(params, Self::on_tab_created),
+            "tabUpdated" => self.parse(params, |core, report| core.on_tab_updated(&report)),
+            "tabNavigated" => self.parse(params, Self::on_tab_navigated),
+            "tabRemoved" => self.parse(params, |core, removed: TabRemoved| {
+                core.on_tab_removed(removed.tab_id);
+            }),
+            "tabReplaced" => self.parse(params, Self::on_tab_replaced),
+            "tabDetached" => self.parse(params, |core, detached| core.on_tab_detached(&detached)),
+            other => tracing::debug!(method = other, "unknown message from the extension"),
+        }
+    }
+
+    fn parse<'a, T: Deserialize<'a>>(
+        &mut self,
+        params: &'a RawValue,
+        then: impl FnOnce(&mut Self, T),
+    ) {
+        match serde_json::from_str(params.get()) {
+            Ok(parsed) => then(self, parsed),
+            Err(error) => tracing::warn!(%error, "malformed event from the extension"),
+        }
+    }
+
+    fn on_hello(&mut self, hello: Hello) {
+        if !self.world.link.is_greeting() {
+            return;
+        }
+        if hello.protocol != wire::PROTOCOL {
+            let reason = format!(
+                "the extension speaks protocol {}, this relay {}; update both to the same version",
+                hello.protocol,
+                wire::PROTOCOL
+            );
+            return self.close_extension(&reason);
+        }
+        tracing::info!(
+            browser = hello.browser,
+            version = hello.version,
+            "extension connected"
+        );
+        self.world.link.set_hello(hello);
+        self.out.call(&Call::ListTabs, Continuation::Tabs);
+    }
+
+    /// Timers of the link.
+    pub(crate) fn check_link(&mut self) {
+        let now = self.out.now;
+        if self.world.link.is_greeting_overdue(now) {
+            self.close_extension("the extension did not send its hello and its tabs in time");
+        }
+        if self.world.link.take_expired_tabs(now) {
+            for tab_id in self.world.tabs.ids() {
+                self.on_tab_removed(tab_id);
+            }
+        }
+        match self.world.link.heartbeat(now) {
+            Heartbeat::Quiet => {}
+            Heartbeat::PongOverdue => {
+                self.close_extension("the extension did not answer a ping in time");
+            }
+            Heartbeat::PingDue => {
+                self.out.push(Output::ToExtension(wire::PING.to_owned()));
+                let next_ping = now + self.config.ping_interval;
+                let pong_deadline = now + self.config.pong_timeout;
+                self.world.link.on_ping_sent(next_ping, pong_deadline);
+            }
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! The connected clients, each with its root session and the messages it sent before the browser was ready.
+
+use std::collections::BTreeMap;
+
+use crate::MAX_WAITING_BYTES;
+use crate::protocol::ids::{ClientId, SessionId};
+
+#[derive(Debug)]
+struct Client {
+    root: SessionId,
+    /// Messages received while the extension was connecting, in order.
+    deferred: Vec<String>,
+    deferred_bytes: usize,
+}
+
+/// A client enters with `ClientOpened` and leaves with `ClientClosed`.
+#[derive(Debug, Default)]
+pub struct Clients {
+    map: BTreeMap<ClientId, Client>,
+    has_deferred: bool,
+}
+
+impl Clients {
+    pub fn open(&mut self, id: ClientId, root: SessionId) {
+        let client = Client {
+            root,
+            deferred: Vec::new(),
+            deferred_bytes: 0,
+        };
+        self.map.insert(id, client);
+    }
+
+    /// Returns whether the client was connected.
+    pub fn close(&mut self, id: ClientId) -> bool {
+        self.map.remove(&id).is_some()
+    }
+
+    pub fn is_connected(&self, id: ClientId) -> bool {
+        self.map.contains_key(&id)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.map.is_empty()
+    }
+
+    pub fn root_session(&self, id: ClientId) -> Option<SessionId> {
+        self.map.get(&id).map(|client| client.root)
+    }
+
+    /// Keeps a message until the browser is ready. `false` if too much is waiting already.
+    pub fn defer(&mut self, id: ClientId, text: &str) -> bool {
+        let Some(client) = self.map.get_mut(&id) else {
+            return false;
+        };
+        let fits = client.deferred_bytes + text.len() <= MAX_WAITING_BYTES;
+        if fits {
+            client.deferred_bytes += text.len();
+            client.deferred.push(text.to_owned());
+            self.has_deferred = true;
+        }
+        fits
+    }
+
+    /// All deferred messages, by client.
+    pub fn take_deferred(&mut self) -> Vec<(ClientId, String)> {
+        let mut taken = Vec::new();
+        if !std::mem::take(&mut self.has_deferred) {
+            return taken;
+        }
+        for (id, client) in &mut self.map {
+            client.deferred_bytes = 0;
+            taken.extend(client.deferred.drain(..).map(|text| (*id, text)));
+        }
+        taken
+    }
+}

@@ -1,0 +1,295 @@
+//! A tab of the browser and everything known of its page.
+
+mod awaited_document;
+mod document;
+mod translation;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::bootstraps::Bootstraps;
+use super::child::Child;
+use super::contexts::Contexts;
+use super::frames::Frames;
+use super::mirror::Mirror;
+use super::paused::PausedRequests;
+use super::wake::{Stage, Wake};
+use crate::protocol::ids::{ChildId, ClientId, TabId, TargetId};
+use crate::protocol::wire::{LoadStatus, TabReport};
+
+pub struct Tab {
+    id: TabId,
+    /// The DevTools target id of the page. Clients also know the main frame by it.
+    page_id: TargetId,
+    /// Chrome's id of the main frame, if it is not the page's: a prerendered page brings its own frame, which only the
+    /// debugger reports.
+    real_main_frame: Option<TargetId>,
+    /// The id of the `tab` target, the page's parent. The relay's own, because Chrome does not report it.
+    parent_target_id: TargetId,
+    url: String,
+    title: String,
+    status: LoadStatus,
+    opener: Option<TargetId>,
+    /// The client that created this tab. Its library's defaults may be visible there.
+    created_by: Option<ClientId>,
+    attachment: Attachment,
+    contexts: Contexts,
+    bootstraps: Bootstraps,
+    mirror: Mirror,
+    /// While dormant: the synthetic loader id of the document, and the lifecycle events that clients received.
+    loader: TargetId,
+    lifecycle: BTreeSet<&'static str>,
+    /// The page waits for an answer to its dialog.
+    dialog_is_open: bool,
+    /// The pending request for the next document; see `awaited_document`.
+    awaited_document: Option<String>,
+    /// The renderer has crashed and the page was not reloaded yet.
+    is_crashed: bool,
+    frames: Frames,
+    auto_attach: Option<bool>,
+    children: BTreeMap<ChildId, Child>,
+    paused: PausedRequests,
+}
+
+#[derive(Debug)]
+pub enum Attachment {
+    Dormant,
+    Waking(Wake),
+    Live,
+}
+
+impl Tab {
+    pub fn new(
+        report: TabReport,
+        page_id: TargetId,
+        tab_target_id: TargetId,
+        loader: TargetId,
+        opener: Option<TargetId>,
+    ) -> Self {
+        Self {
+            id: TabId(report.tab_id),
+            page_id,
+            real_main_frame: None,
+            parent_target_id: tab_target_id,
+            url: report.url.unwrap_or_default(),
+            title: report.title.unwrap_or_default(),
+            status: report.status.unwrap_or(LoadStatus::Complete),
+            opener,
+            created_by: None,
+            attachment: Attachment::Dormant,
+            contexts: Contexts::default(),
+            bootstraps: Bootstraps::default(),
+            mirror: Mirror::default(),
+            loader,
+            lifecycle: BTreeSet::new(),
+            dialog_is_open: false,
+            awaited_document: None,
+            is_crashed: false,
+            frames: Frames::default(),
+            auto_attach: None,
+            children: BTreeMap::new(),
+            paused: PausedRequests::default(),
+        }
+    }
+
+    // ---- what the browser shows ----
+
+    pub fn id(&self) -> TabId {
+        self.id
+    }
+
+    pub fn page_id(&self) -> &TargetId {
+        &self.page_id
+    }
+
+    pub fn tab_target_id(&self) -> &TargetId {
+        &self.parent_target_id
+    }
+
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    pub fn title(&self) -> &str {
+        &self.title
+    }
+
+    pub fn opener(&self) -> Option<&TargetId> {
+        self.opener.as_ref()
+    }
+
+    /// Applies a report of the extension. Returns whether URL or title changed.
+    pub fn update(&mut self, report: &TabReport) -> bool {
+        self.status = report.status.unwrap_or(self.status);
+        let mut changed = false;
+        for (field, reported) in [
+            (&mut self.url, &report.url),
+            (&mut self.title, &report.title),
+        ] {
+            if let Some(reported) = reported.as_ref().filter(|reported| *reported != field) {
+                field.clone_from(reported);
+                changed = true;
+            }
+        }
+        changed
+    }
+
+    /// Returns whether the URL changed.
+    pub fn set_url(&mut self, url: String) -> bool {
+        let changed = self.url != url;
+        self.url = url;
+        changed
+    }
+
+    pub fn was_created_by(&self, client_id: ClientId) -> bool {
+        self.created_by == Some(client_id)
+    }
+
+    pub fn created_by(&self) -> Option<ClientId> {
+        self.created_by
+    }
+
+    pub fn set_created_by(&mut self, client_id: Option<ClientId>) {
+        self.created_by = client_id;
+    }
+
+    // ---- the debugger ----
+
+    pub fn attachment(&self) -> &Attachment {
+        &self.attachment
+    }
+
+    pub fn is_live(&self) -> bool {
+        matches!(self.attachment, Attachment::Live)
+    }
+
+    pub fn is_dormant(&self) -> bool {
+        matches!(self.attachment, Attachment::Dormant)
+    }
+
+    pub fn wake(&self) -> Option<&Wake> {
+        match &self.attachment {
+            Attachment::Waking(wake) => Some(wake),
+            Attachment::Dormant | Attachment::Live => None,
+        }
+    }
+
+    pub fn wake_mut(&mut self) -> Option<&mut Wake> {
+        match &mut self.attachment {
+            Attachment::Waking(wake) => Some(wake),
+            Attachment::Dormant | Attachment::Live => None,
+        }
+    }
+
+    pub fn start_waking(&mut self) {
+        self.attachment = Attachment::Waking(Wake::default());
+        self.auto_attach = None;
+    }
+
+    /// The debugger was attached while the tab was created.
+    pub fn start_live(&mut self) {
+        if self.is_dormant() {
+            self.attachment = Attachment::Live;
+        }
+    }
+
+    pub fn finish_waking(&mut self) -> Option<Wake> {
+        self.end_waking(Attachment::Live)
+    }
+
+    /// Waking failed. What the debugger created is gone with it.
+    pub fn abort_waking(&mut self) -> Option<Wake> {
+        let wake = self.end_waking(Attachment::Dormant)?;
+        self.dialog_is_open = false;
+        self.contexts.unpair_all();
+        Some(wake)
+    }
+
+    fn end_waking(&mut self, next: Attachment) -> Option<Wake> {
+        match std::mem::replace(&mut self.attachment, next) {
+            Attachment::Waking(wake) => Some(wake),
+            other => {
+                self.attachment = other;
+                None
+            }
+        }
+    }
+
+    /// Whether Chrome has received the commands of the tab's sessions, so that it must receive later ones too.
+    pub fn has_replayed(&self) -> bool {
+        match &self.attachment {
+            Attachment::Dormant => false,
+            Attachment::Waking(wake) => wake.stage() != Stage::Attaching,
+            Attachment::Live => true,
+        }
+    }
+
+    /// Forgets everything that only the debugger knew. Returns the frames that clients know.
+    pub fn become_dormant(&mut self) -> Frames {
+        self.attachment = Attachment::Dormant;
+        self.contexts.clear();
+        self.bootstraps.clear();
+        self.mirror = Mirror::default();
+        self.dialog_is_open = false;
+        self.is_crashed = false;
+        self.awaited_document = None;
+        self.auto_attach = None;
+        self.children.clear();
+        self.paused = PausedRequests::default();
+        std::mem::take(&mut self.frames)
+    }
+
+    pub fn dialog_is_open(&self) -> bool {
+        self.dialog_is_open
+    }
+
+    pub fn set_dialog_open(&mut self, is_open: bool) {
+        self.dialog_is_open = is_open;
+    }
+
+    pub fn is_crashed(&self) -> bool {
+        self.is_crashed
+    }
+
+    pub fn set_crashed(&mut self, is_crashed: bool) {
+        self.is_crashed = is_crashed;
+    }
+
+    // ---- child targets ----
+
+    pub fn child(&self, id: &ChildId) -> Option<&Child> {
+        self.children.get(id)
+    }
+
+    pub fn child_mut(&mut self, id: &ChildId) -> Option<&mut Child> {
+        self.children.get_mut(id)
+    }
+
+    pub fn children(&self) -> impl Iterator<Item = (&ChildId, &Child)> {
+        self.children.iter()
+    }
+
+    pub fn add_child(&mut self, id: ChildId, child: Child) {
+        self.children.insert(id, child);
+    }
+
+    pub fn remove_child(&mut self, id: &ChildId) {
+        self.children.remove(id);
+    }
+
+    /// Sets what Chrome should have as `Target.setAutoAttach` of the page or a child: off, or on with or without pausing
+    /// new targets. Returns whether that is a change.
+    pub fn request_auto_attach(
+        &mut self,
+        child_id: Option<&ChildId>,
+        wanted: Option<bool>,
+    ) -> bool {
+        let requested = match child_id {
+            None => &mut self.auto_attach,
+            Some(id) => match self.children.get_mut(id) {
+                Some(child) => &mut child.auto_attach,
+                None => return false,
+            },
+        };
+        std::mem::replace(requested, wanted) != wanted
+    }
+}

@@ -1,0 +1,47 @@
+//! Ids that differ between Chrome and clients: of the main frame, of execution contexts, and of helper objects.
+
+use std::borrow::Cow;
+
+use super::Tab;
+use crate::model::context_ids;
+use crate::protocol::ids::TargetId;
+use crate::protocol::json;
+
+impl Tab {
+    pub fn real_main_frame(&self) -> &TargetId {
+        self.real_main_frame.as_ref().unwrap_or(&self.page_id)
+    }
+
+    /// Returns whether the main frame is another one than before.
+    pub fn set_real_main_frame(&mut self, id: &str) -> bool {
+        let before = self.real_main_frame.take();
+        self.real_main_frame = (id != self.page_id.as_str()).then(|| TargetId::new(id));
+        self.real_main_frame != before
+    }
+
+    /// Replaces the main frame's id in a client's message by Chrome's.
+    pub fn frame_to_real<'t>(&self, text: Cow<'t, str>) -> Cow<'t, str> {
+        match &self.real_main_frame {
+            Some(real) => json::replace_id(text, self.page_id.as_str(), real.as_str()),
+            None => text,
+        }
+    }
+
+    /// Replaces the main frame's id in Chrome's message by the one that clients know.
+    pub fn frame_to_announced<'t>(&self, text: Cow<'t, str>) -> Cow<'t, str> {
+        match &self.real_main_frame {
+            Some(real) => json::replace_id(text, real.as_str(), self.page_id.as_str()),
+            None => text,
+        }
+    }
+
+    /// A client's parameters with Chrome's ids of contexts, helpers and the main frame.
+    pub fn params_to_real<'p>(&self, method: &str, params: &'p str) -> Cow<'p, str> {
+        let params = if self.contexts.needs_translation() {
+            context_ids::params_to_real(&self.contexts, method, params)
+        } else {
+            Cow::Borrowed(params)
+        };
+        self.frame_to_real(self.bootstraps.to_real(params))
+    }
+}

@@ -1,0 +1,87 @@
+//! What the relay does with a command to a page or a child. One function classifies a command by its method; handlers
+//! match on the result instead of comparing strings.
+
+use super::domains::ENABLED_DOMAINS;
+
+/// A command to a page or a child, by what the relay does with it. Everything not listed is forwarded unchanged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Command<'m> {
+    /// `Page.addScriptToEvaluateOnNewDocument`: journaled under an identifier of the relay.
+    AddScript,
+    /// `Page.removeScriptToEvaluateOnNewDocument`.
+    RemoveScript,
+    /// `Page.getFrameTree`: its result updates the known frames.
+    FrameTree,
+    StartScreencast,
+    StopScreencast,
+    /// `Debugger.setBreakpoint*`: the breakpoint belongs to its session.
+    SetBreakpoint,
+    RemoveBreakpoint,
+    /// `Page.setLifecycleEventsEnabled`.
+    Lifecycle,
+    /// `X.enable`: Chrome has one switch for all sessions.
+    Enable(&'m str),
+    /// `X.disable`.
+    Disable(&'m str),
+    /// `Page.handleJavaScriptDialog`: must not wait for the page, which itself waits for this command.
+    HandleDialog,
+    /// A command of a domain without `enable`: using it subscribes the session to the domain's events.
+    Subscribe(&'m str),
+    Forward,
+}
+
+impl<'m> Command<'m> {
+    pub fn classify(method: &'m str) -> Self {
+        match method {
+            "Page.addScriptToEvaluateOnNewDocument" => Self::AddScript,
+            "Page.removeScriptToEvaluateOnNewDocument" => Self::RemoveScript,
+            "Page.getFrameTree" => Self::FrameTree,
+            "Page.startScreencast" => Self::StartScreencast,
+            "Page.stopScreencast" => Self::StopScreencast,
+            "Page.setLifecycleEventsEnabled" => Self::Lifecycle,
+            "Page.handleJavaScriptDialog" => Self::HandleDialog,
+            "Debugger.removeBreakpoint" => Self::RemoveBreakpoint,
+            _ if sets_breakpoint(method) => Self::SetBreakpoint,
+            _ => match method.split_once('.') {
+                Some((domain, "enable")) => Self::Enable(domain),
+                Some((domain, "disable")) => Self::Disable(domain),
+                Some((domain, _)) if !ENABLED_DOMAINS.contains(&domain) => Self::Subscribe(domain),
+                _ => Self::Forward,
+            },
+        }
+    }
+}
+
+/// Whether the result of a command names a breakpoint.
+fn sets_breakpoint(method: &str) -> bool {
+    method.starts_with("Debugger.setBreakpoint") && method != "Debugger.setBreakpointsActive"
+        || method == "Debugger.setInstrumentationBreakpoint"
+}
+
+/// Whether a command leads a page to another document. The browser answers it even if the page is hung or has crashed.
+pub fn leaves_page(method: &str) -> bool {
+    matches!(
+        method,
+        "Page.close" | "Page.navigate" | "Page.navigateToHistoryEntry" | "Page.reload"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classifies_by_method() {
+        for (method, expected) in [
+            ("Runtime.enable", Command::Enable("Runtime")),
+            ("Debugger.disable", Command::Disable("Debugger")),
+            ("Debugger.setBreakpointByUrl", Command::SetBreakpoint),
+            ("Debugger.setBreakpointsActive", Command::Forward),
+            ("Input.dispatchMouseEvent", Command::Subscribe("Input")),
+            ("Runtime.evaluate", Command::Forward),
+            ("nonsense", Command::Forward),
+        ] {
+            assert_eq!(Command::classify(method), expected, "{method}");
+        }
+    }
+}

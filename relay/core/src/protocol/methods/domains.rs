@@ -1,0 +1,58 @@
+//! Domains that are enabled and disabled, and which switch lets an event through to a session.
+
+use crate::protocol::cdp;
+
+/// Domains with an `enable` command. Their events go to sessions that enabled them. Events of other domains go to
+/// sessions that have used the domain, except `Inspector`, whose events go to every session.
+pub const ENABLED_DOMAINS: &[&str] = &[
+    "Accessibility",
+    "Animation",
+    "Audits",
+    "Autofill",
+    "CSS",
+    "Cast",
+    "Console",
+    "DOM",
+    "DOMStorage",
+    "Debugger",
+    "DeviceAccess",
+    "FedCm",
+    "Fetch",
+    "HeapProfiler",
+    "IndexedDB",
+    "LayerTree",
+    "Log",
+    "Media",
+    "Network",
+    "Overlay",
+    "Page",
+    "Performance",
+    "PerformanceTimeline",
+    "Preload",
+    "Profiler",
+    "Runtime",
+    "Security",
+    "ServiceWorker",
+    "WebAudio",
+    "WebAuthn",
+];
+
+/// `Page.lifecycleEvent` has its own switch besides `Page.enable`. A session's enabled switches hold it by this name.
+pub const LIFECYCLE: &str = "Page.lifecycleEvent";
+
+/// A session's own screencast. Only its sessions receive frames.
+pub const SCREENCAST: &str = "Page.screencastFrame";
+
+/// The switch that a session must have enabled to receive an event.
+pub fn switch_of_event(method: &str) -> &str {
+    if method == LIFECYCLE || method == SCREENCAST {
+        method
+    } else {
+        cdp::domain(method)
+    }
+}
+
+/// Whether an event goes to every session of its target, whatever it enabled.
+pub fn is_ungated(method: &str) -> bool {
+    cdp::domain(method) == "Inspector"
+}

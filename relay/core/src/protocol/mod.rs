@@ -1,0 +1,9 @@
+//! The lowest layer: what messages look like and which methods exist. It knows nothing of tabs, sessions or clients as
+//! state, and nothing here keeps any.
+
+pub mod cdp;
+pub mod error;
+pub mod ids;
+pub mod json;
+pub mod methods;
+pub mod wire;

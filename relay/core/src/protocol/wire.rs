@@ -1,0 +1,278 @@
+//! The protocol between relay and extension: calls, replies, events, and frames that carry several messages.
+//! `fixtures/wire/` has one file per message. This module and the extension are both tested against them.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::ids::{CallId, ChildId, TabId};
+
+/// The version of this protocol. The extension sends its own in `hello`.
+pub const PROTOCOL: u32 = 1;
+
+/// A call to the extension.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Call<'a> {
+    ListTabs,
+    AttachTab {
+        tab: TabId,
+    },
+    DetachTab {
+        tab: TabId,
+    },
+    CreateTab {
+        url: &'a str,
+        new_window: bool,
+        active: bool,
+    },
+    CloseTab {
+        tab: TabId,
+    },
+    ActivateTab {
+        tab: TabId,
+    },
+    CdpCommand {
+        tab: TabId,
+        method: &'a str,
+        params: &'a str,
+        child: Option<&'a ChildId>,
+    },
+}
+
+impl Call<'_> {
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::ListTabs => "listTabs",
+            Self::AttachTab { .. } => "attachTab",
+            Self::DetachTab { .. } => "detachTab",
+            Self::CreateTab { .. } => "createTab",
+            Self::CloseTab { .. } => "closeTab",
+            Self::ActivateTab { .. } => "activateTab",
+            Self::CdpCommand { .. } => "cdpCommand",
+        }
+    }
+
+    pub fn tab_id(&self) -> Option<TabId> {
+        match self {
+            Self::AttachTab { tab }
+            | Self::DetachTab { tab }
+            | Self::CloseTab { tab }
+            | Self::ActivateTab { tab }
+            | Self::CdpCommand { tab, .. } => Some(*tab),
+            Self::ListTabs | Self::CreateTab { .. } => None,
+        }
+    }
+
+    pub fn to_text(&self, id: CallId) -> String {
+        let name = self.name();
+        let mut text = String::with_capacity(128);
+        let _ = write!(text, "{{\"id\":{},\"method\":\"{name}\"", id.0);
+        match self {
+            Self::ListTabs => {}
+            Self::AttachTab { tab }
+            | Self::DetachTab { tab }
+            | Self::CloseTab { tab }
+            | Self::ActivateTab { tab } => {
+                let _ = write!(text, ",\"params\":{{\"tabId\":{tab}}}");
+            }
+            Self::CreateTab {
+                url,
+                new_window,
+                active,
+            } => {
+                let params =
+                    serde_json::json!({ "url": url, "newWindow": new_window, "active": active });
+                let _ = write!(text, ",\"params\":{params}");
+            }
+            Self::CdpCommand {
+                tab,
+                method,
+                params,
+                child,
+            } => {
+                text.reserve(method.len() + params.len());
+                let method = serde_json::Value::from(*method);
+                let _ = write!(
+                    text,
+                    ",\"params\":{{\"tabId\":{tab},\"method\":{method},\"params\":{params}"
+                );
+                if let Some(child) = child {
+                    let _ = write!(
+                        text,
+                        ",\"childSessionId\":{}",
+                        serde_json::Value::from(child.as_str())
+                    );
+                }
+                text.push('}');
+            }
+        }
+        text.push('}');
+        text
+    }
+}
+
+/// Checks that the extension is alive; it answers `pong`.
+pub const PING: &str = r#"{"method":"ping"}"#;
+
+/// A message from the extension: a reply if it has an `id`, otherwise an event.
+#[derive(Debug, Deserialize)]
+pub struct Incoming<'a> {
+    pub id: Option<u64>,
+    #[serde(borrow, default)]
+    pub method: Cow<'a, str>,
+    #[serde(borrow)]
+    pub params: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub result: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub error: Option<&'a RawValue>,
+}
+
+/// A frame is one message, or an array of messages that were queued together. Invalid JSON is an error. JSON that is not
+/// a message is skipped; the other messages of its frame are kept.
+pub fn parse_frame(text: &str) -> Result<Vec<Incoming<'_>>, serde_json::Error> {
+    if !text.trim_start().starts_with('[') {
+        return match serde_json::from_str(text) {
+            Ok(message) => Ok(vec![message]),
+            Err(error) if error.is_data() => Ok(Vec::new()),
+            Err(error) => Err(error),
+        };
+    }
+    // Fast path: our own extension only sends well-formed messages.
+    if let Ok(messages) = serde_json::from_str(text) {
+        return Ok(messages);
+    }
+    let elements: Vec<&RawValue> = serde_json::from_str(text)?;
+    Ok(elements
+        .into_iter()
+        .filter_map(|element| serde_json::from_str(element.get()).ok())
+        .collect())
+}
+
+/// The extension's first message: its identity and its browser.
+#[derive(Debug, Clone, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+pub struct Hello {
+    pub protocol: u32,
+    pub version: String,
+    /// Product and full version as in `Browser.getVersion`, for example `Chrome/156.0.8078.79`.
+    pub browser: String,
+    pub user_agent: String,
+    pub install_id: String,
+}
+
+/// A tab in the extension's lists and events. Everything but the id is optional: an extension that speaks only the
+/// oldest form of the protocol sends just id, url and title.
+#[derive(Debug, Clone, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+pub struct TabReport {
+    #[serde(alias = "id")]
+    pub tab_id: i64,
+    pub url: Option<String>,
+    pub title: Option<String>,
+    pub target_id: Option<String>,
+    pub status: Option<LoadStatus>,
+    pub opener_tab_id: Option<i64>,
+    pub window_id: Option<i64>,
+    /// This extension's debugger is already attached: the attachment outlived a service worker.
+    #[serde(default)]
+    pub attached: bool,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum LoadStatus {
+    Loading,
+    /// The document is parsed; its resources are still loading.
+    Interactive,
+    Complete,
+    Unloaded,
+}
+
+/// The reply to `listTabs`. The oldest form of the protocol sends a bare list.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+pub enum TabList {
+    Named { tabs: Vec<TabReport> },
+    Bare(Vec<TabReport>),
+}
+
+impl TabList {
+    pub fn into_tabs(self) -> Vec<TabReport> {
+        match self {
+            Self::Named { tabs } | Self::Bare(tabs) => tabs,
+        }
+    }
+}
+
+/// A debugger event with unparsed parameters.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CdpEvent<'a> {
+    pub tab_id: TabId,
+    #[serde(borrow)]
+    pub method: Cow<'a, str>,
+    #[serde(borrow)]
+    pub params: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub child_session_id: Cow<'a, str>,
+}
+
+/// A frame with a single debugger event: by far the most frequent one, so it is parsed in one pass.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EventFrame<'a> {
+    #[serde(borrow)]
+    method: Cow<'a, str>,
+    #[serde(borrow)]
+    params: CdpEvent<'a>,
+}
+
+impl<'a> EventFrame<'a> {
+    /// `None` for any other frame, which then takes the general path.
+    pub fn parse(text: &'a str) -> Option<CdpEvent<'a>> {
+        if !text.starts_with(r#"{"method":"cdpEvent","#) {
+            return None;
+        }
+        let frame: Self = serde_json::from_str(text).ok()?;
+        (frame.method == "cdpEvent").then_some(frame.params)
+    }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TabDetached {
+    pub tab_id: TabId,
+    #[serde(default)]
+    pub reason: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TabRemoved {
+    pub tab_id: TabId,
+}
+
+/// A tab's URL changed: a new document, or a navigation within the same document.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TabNavigated {
+    pub tab_id: TabId,
+    pub url: String,
+    #[serde(default)]
+    pub same_document: bool,
+}
+
+/// Chrome replaced this tab with another one (a prerendered page was activated).
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TabReplaced {
+    pub removed_tab_id: TabId,
+    #[serde(flatten)]
+    pub added: TabReport,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,123 @@
+//! Playwright's page preparation on dormant tabs: accepted without waking, carried out when the tab wakes. The steps are
+//! described in `model::bootstraps`.
+
+use crate::Core;
+use crate::emit::out::Handled;
+use crate::emit::page::{CONTEXT_CREATED, CONTEXT_DESTROYED};
+use crate::model::bootstraps::{HELPER_CLASS, helper_context};
+use crate::model::calls::{Continuation, Step};
+use crate::model::context_ids;
+use crate::model::contexts::World;
+use crate::protocol::cdp::Request;
+use crate::protocol::ids::{Debuggee, SessionId, TabId};
+use crate::protocol::json;
+
+impl Core {
+    /// Answers a command to a dormant tab if it can be carried out on waking.
+    pub(crate) fn accept_bootstrap(
+        &mut self,
+        session_id: SessionId,
+        tab_id: TabId,
+        request: &Request<'_>,
+    ) -> Option<Handled> {
+        match request.method.as_ref() {
+            "Runtime.evaluate" => {
+                let context = helper_context(request)?;
+                self.accept_helper(session_id, tab_id, context, &request.params)
+            }
+            "Runtime.callFunctionOn" => self.accept_run(session_id, tab_id, &request.params),
+            _ => None,
+        }
+    }
+
+    fn accept_helper(
+        &mut self,
+        session_id: SessionId,
+        tab_id: TabId,
+        context: i64,
+        params: &str,
+    ) -> Option<Handled> {
+        let journal = self.world.sessions.get(session_id)?.journal();
+        if !journal.has_user_scripts() || json::is_true(params, "returnByValue") {
+            return None;
+        }
+        let tab = self.world.tabs.get_mut(tab_id)?;
+        let context = tab.contexts().by_announced(context);
+        context.filter(|context| context.world == World::Default)?;
+        let params = self.world.interner.intern(params);
+        let handle = tab.bootstraps_mut().add(session_id, params);
+        Some(Handled::json(&serde_json::json!({ "result": {
+            "type": "object", "className": HELPER_CLASS, "description": HELPER_CLASS, "objectId": handle,
+        } })))
+    }
+
+    fn accept_run(
+        &mut self,
+        session_id: SessionId,
+        tab_id: TabId,
+        params: &str,
+    ) -> Option<Handled> {
+        let journal = self.world.sessions.get(session_id)?.journal();
+        let sources: Vec<String> = journal.user_scripts().collect();
+        let bootstraps = self.world.tabs.get_mut(tab_id)?.bootstraps_mut();
+        if !bootstraps.can_run(session_id, params, &sources) {
+            return None;
+        }
+        bootstraps.set_run(self.world.interner.intern(params));
+        Some(Handled::Reply(
+            r#"{"result":{"type":"undefined"}}"#.to_owned(),
+        ))
+    }
+
+    /// Creates the helpers of a waking tab in Chrome. Returns how many there are.
+    pub(crate) fn create_helpers(&mut self, tab_id: TabId) -> usize {
+        let Some(tab) = self.world.tabs.get(tab_id) else {
+            return 0;
+        };
+        let to_real = |params| {
+            context_ids::params_to_real(tab.contexts(), "Runtime.evaluate", params).into_owned()
+        };
+        let helpers = tab.bootstraps().to_create();
+        let helpers: Vec<(String, String)> = helpers
+            .map(|(handle, params)| (handle.to_owned(), to_real(params)))
+            .collect();
+        let count = helpers.len();
+        for (handle, params) in helpers {
+            let step = Step::Helper { handle };
+            let continuation = Continuation::Waking { tab_id, step };
+            let page = Debuggee::page(tab_id);
+            self.out
+                .command(&page, "Runtime.evaluate", &params, continuation);
+        }
+        count
+    }
+
+    /// Runs the scripts that clients consider done in the current document.
+    pub(crate) fn run_bootstraps(&mut self, tab_id: TabId) {
+        let Some(tab) = self.world.tabs.get_mut(tab_id) else {
+            return;
+        };
+        let page = Debuggee::page(tab_id);
+        for run in tab.bootstraps_mut().take_runs() {
+            let params = tab.bootstraps().to_real((&*run).into());
+            self.out
+                .command_ignored(&page, "Runtime.callFunctionOn", &params);
+        }
+    }
+
+    /// Playwright creates its helper once per context and never retries. So the context is destroyed and created again
+    /// for that session.
+    pub(crate) fn on_helper_failed(&mut self, session_id: SessionId, context: i64) {
+        let session = self.world.sessions.get(session_id);
+        let tab_id = session
+            .filter(|session| session.has_enabled("Runtime"))
+            .and_then(|session| session.target().tab_id());
+        let tab = tab_id.and_then(|id| self.world.tabs.get(id));
+        let context = tab.and_then(|tab| tab.contexts().by_announced(context));
+        let Some(context) = context.cloned() else {
+            return;
+        };
+        self.send_event(session_id, CONTEXT_DESTROYED, &context.destroyed_params());
+        self.send_event(session_id, CONTEXT_CREATED, &context.created_params());
+    }
+}

@@ -1,0 +1,13 @@
+//! One client's view of one target: forwarding its commands, what it has enabled, intercepted and attached, and how all
+//! of that is released when it ends.
+
+mod barriers;
+mod bootstrap;
+mod breakpoints;
+pub(crate) mod children;
+mod domains;
+mod forward;
+mod interception;
+mod release;
+mod scripts;
+mod undo;

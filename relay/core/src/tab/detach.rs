@@ -1,0 +1,64 @@
+//! A tab that loses its debugger: dormant again until the next command.
+
+use crate::Core;
+use crate::model::calls::PendingCall;
+use crate::model::tab::Attachment;
+use crate::model::target::Target;
+use crate::protocol::error::CdpError;
+use crate::protocol::ids::{ChildId, TabId};
+
+impl Core {
+    /// The debugger is detached. The next command wakes the tab to the state that its sessions had.
+    pub(crate) fn on_attachment_lost(&mut self, tab_id: TabId, reason: &str) {
+        let error = CdpError::Detached(reason.to_owned());
+        let is_visible = self.is_attachment_visible(tab_id);
+        let is_lost = |call: &PendingCall| {
+            call.tab_id == Some(tab_id)
+                && (call.is_awaited() || call.is_waking())
+                && call.method != "activateTab"
+        };
+        let lost = self.out.calls.take_where(is_lost);
+        self.out.calls.forget_unawaited(tab_id);
+        self.on_wake_failed(tab_id, &error);
+        for (_, call) in lost {
+            self.fail_call(call, &error);
+        }
+        if is_visible {
+            self.retract_page(tab_id);
+        }
+    }
+
+    /// Whether clients have received anything that ends with the debugger.
+    fn is_attachment_visible(&self, tab_id: TabId) -> bool {
+        let tab = self.world.tabs.get(tab_id);
+        tab.is_some_and(|tab| match tab.attachment() {
+            Attachment::Live => true,
+            Attachment::Waking(wake) => wake.is_visible_to_clients(),
+            Attachment::Dormant => false,
+        })
+    }
+
+    /// Sends clients the end of everything that only the debugger knew. Waking announces it again.
+    fn retract_page(&mut self, tab_id: TabId) {
+        let Some(tab) = self.world.tabs.get(tab_id) else {
+            return;
+        };
+        let children: Vec<ChildId> = tab.children().map(|(id, _)| id.clone()).collect();
+        for child_id in children {
+            self.on_child_detached(tab_id, &child_id);
+        }
+        let Some(tab) = self.world.tabs.get_mut(tab_id) else {
+            return;
+        };
+        let frames = tab.become_dormant();
+        self.world.forget_real_scripts(tab_id);
+        let page = Target::Page(tab_id);
+        for frame in frames.children().rev() {
+            let params = serde_json::json!({ "frameId": frame.id, "reason": "remove" });
+            self.broadcast(&page, "Page.frameDetached", &params.to_string());
+        }
+        self.broadcast(&page, "Runtime.executionContextsCleared", "{}");
+        self.synthesize_contexts(tab_id, true);
+        self.announce_contexts(tab_id);
+    }
+}
