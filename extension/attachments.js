@@ -1,31 +1,47 @@
 /**
- * The tabs that have our debugger: the only module that calls `chrome.debugger.attach`, `detach` and `sendCommand`.
+ * The tabs that this extension's debugger is attached to. This is the only module that uses
+ * `chrome.debugger`: other modules attach, send commands and receive events through it.
  *
- * Chrome keeps the debugger attached when it ends this service worker, so what is known of our tabs is also kept in
- * `chrome.storage.session`, and `adopt` takes it up again.
+ * A tab is attached from `attach` until `detach`, or until Chrome detaches it. Chrome keeps the
+ * debugger attached when it stops this service worker, so the state is also saved in
+ * `chrome.storage.session`, where `adopt` finds it again.
  */
 
-import { forgetFrames, keepFramesComing, settleSize } from './frames.js';
+import { FramePump } from './frames.js';
 
 const DEBUGGER_VERSION = '1.3';
 
-/** @type {Set<number>} */
-const attached = new Set();
-
-/** @type {Map<number, Promise<void>>} Attaching that is under way: two commands never attach twice. */
-const attaching = new Map();
-
-/** @type {Map<number, Promise<void>>} Detaching that is under way: who wants the tab again waits for it. */
-const detaching = new Map();
+/**
+ * @typedef {object} Attachment
+ * @property {FramePump} frames
+ * @property {Set<string>} runtimeEnabled Targets in which `Runtime` is enabled: child session ids,
+ *   or `PAGE`.
+ */
 
 /**
- * Targets whose `Runtime` is on, as `tabId` or `tabId/childSessionId`. Chrome reports contexts only when it is switched on.
- * @type {Set<string>}
+ * @callback DebuggerEventListener
+ * @param {number} tabId
+ * @param {string} method
+ * @param {object} params
+ * @param {string} [childSessionId] Set if the event comes from a child target of the tab.
+ * @returns {void}
  */
-const runtimeOn = new Set();
 
-/** @param {number} tabId @param {string} [child] */
-const targetKey = (tabId, child) => (child ? `${tabId}/${child}` : `${tabId}`);
+/** Stands for the tab's own page among the child session ids. */
+const PAGE = '';
+
+/**
+ * An entry is added when Chrome has attached the debugger, or by `adopt`, and removed when the
+ * debugger is detached.
+ * @type {Map<number, Attachment>}
+ */
+const attached = new Map();
+
+/** @type {Map<number, Promise<void>>} Attaches in flight. Further calls join them. */
+const attaching = new Map();
+
+/** @type {Map<number, Promise<void>>} Detaches in flight. A new attach waits for them. */
+const detaching = new Map();
 
 /** @param {number} tabId */
 export function isAttached(tabId) {
@@ -33,26 +49,33 @@ export function isAttached(tabId) {
 }
 
 export function attachedTabs() {
-  return [...attached];
+  return [...attached.keys()];
 }
 
-/** Takes up the attachments of an earlier life of this worker. Every other use of this module comes after it. */
+/**
+ * Restores the attachments made before the service worker was last stopped. Await this before using
+ * anything else here.
+ */
 export async function adopt() {
-  const stored = await chrome.storage.session.get(['attachedTabs', 'runtimeOn']);
-  if (!Array.isArray(stored.attachedTabs) || stored.attachedTabs.length === 0) {
+  /** @type {{ attachedTabs?: number[], runtimeEnabled?: Record<number, string[]> }} */
+  const saved = await chrome.storage.session.get(['attachedTabs', 'runtimeEnabled']);
+  if (!saved.attachedTabs?.length) {
     return;
   }
   const targets = await chrome.debugger.getTargets();
-  for (const { tabId, attached: stillAttached } of targets) {
-    if (tabId !== undefined && stillAttached && stored.attachedTabs.includes(tabId)) {
-      attached.add(tabId);
+  for (const tabId of saved.attachedTabs) {
+    if (targets.some((target) => target.tabId === tabId && target.attached)) {
+      attached.set(tabId, newAttachment(tabId, saved.runtimeEnabled?.[tabId]));
     }
   }
-  for (const key of Array.isArray(stored.runtimeOn) ? stored.runtimeOn : []) {
-    if (attached.has(Number.parseInt(key))) {
-      runtimeOn.add(key);
-    }
-  }
+}
+
+/** @param {number} tabId @param {string[]} [runtimeEnabled] @returns {Attachment} */
+function newAttachment(tabId, runtimeEnabled = []) {
+  const frames = new FramePump((method, params) =>
+    chrome.debugger.sendCommand({ tabId }, method, params),
+  );
+  return { frames, runtimeEnabled: new Set(runtimeEnabled) };
 }
 
 /** @param {number} tabId */
@@ -61,97 +84,150 @@ export async function attach(tabId) {
   if (attached.has(tabId)) {
     return;
   }
-  let underWay = attaching.get(tabId);
-  if (!underWay) {
-    underWay = chrome.debugger.attach({ tabId }, DEBUGGER_VERSION).then(() => {
-      attached.add(tabId);
-      remember();
-    });
-    attaching.set(tabId, underWay);
-    underWay.catch(() => {}).finally(() => attaching.delete(tabId));
+  let pending = attaching.get(tabId);
+  if (!pending) {
+    pending = attachNow(tabId).finally(() => attaching.delete(tabId));
+    attaching.set(tabId, pending);
   }
-  await underWay;
+  await pending;
 }
 
-/** @param {number} tabId @returns {Promise<boolean>} Whether it had the debugger. */
+/** @param {number} tabId */
+async function attachNow(tabId) {
+  await chrome.debugger.attach({ tabId }, DEBUGGER_VERSION);
+  attached.set(tabId, newAttachment(tabId));
+  save();
+}
+
+/** @param {number} tabId @returns {Promise<boolean>} Whether the debugger was attached. */
 export async function detach(tabId) {
-  if (!attached.has(tabId) || detaching.has(tabId)) {
+  const attachment = attached.get(tabId);
+  if (!attachment || detaching.has(tabId)) {
     return false;
   }
-  const underWay = giveBack(tabId);
-  detaching.set(tabId, underWay);
-  await underWay;
+  const pending = detachNow(tabId, attachment);
+  detaching.set(tabId, pending);
+  await pending;
   detaching.delete(tabId);
   return true;
 }
 
-/** Takes the debugger off a page that is left as if it had never been there. @param {number} tabId */
-async function giveBack(tabId) {
-  // A dialog that a client did not answer would stop the page, and nobody would see why. Where there is none this fails.
+/**
+ * Detaches and leaves the page as if it had never been debugged.
+ * @param {number} tabId
+ * @param {Attachment} attachment
+ */
+async function detachNow(tabId, attachment) {
+  // An open dialog would block the page with nobody left to answer it. Fails if there is none.
   chrome.debugger
     .sendCommand({ tabId }, 'Page.handleJavaScriptDialog', { accept: false })
     .catch(() => {});
-  await settleSize(tabId);
-  // The person may have taken it off meanwhile, or the tab has gone.
+  await attachment.frames.restoreSize();
+  // The user may have cancelled debugging or closed the tab by now.
   if (forget(tabId)) {
     await chrome.debugger.detach({ tabId }).catch(() => {});
   }
 }
 
-/**
- * The debugger is off this tab; says whether it was ours.
- * @param {number} tabId
- */
-export function forget(tabId) {
-  if (!attached.delete(tabId)) {
-    return false;
+/** @param {number} tabId @returns {boolean} Whether the tab was still attached. */
+function forget(tabId) {
+  attached.get(tabId)?.frames.stop();
+  const wasAttached = attached.delete(tabId);
+  if (wasAttached) {
+    save();
   }
-  forgetFrames(tabId);
-  for (const key of runtimeOn) {
-    if (key === targetKey(tabId) || key.startsWith(`${tabId}/`)) {
-      runtimeOn.delete(key);
-    }
-  }
-  remember();
-  return true;
+  return wasAttached;
 }
 
 /**
  * @param {number} tabId
  * @param {string} method
  * @param {object} params
- * @param {string} [child] Chrome's session id of a target below the tab.
+ * @param {string} [childSessionId] Chrome's session id of a child target of the tab.
+ * @returns {Promise<unknown>}
  */
-export function sendCommand(tabId, method, params, child) {
-  const target = child ? { tabId, sessionId: child } : { tabId };
-  if (method === 'Runtime.enable') {
-    return enableRuntime(target, params);
+export function sendCommand(tabId, method, params, childSessionId) {
+  const target = childSessionId ? { tabId, sessionId: childSessionId } : { tabId };
+  const attachment = attached.get(tabId);
+  if (attachment && method === 'Runtime.enable') {
+    return enableRuntime(attachment, target, params);
   }
-  if (method === 'Runtime.disable') {
-    runtimeOn.delete(targetKey(tabId, child));
-    remember();
+  if (attachment && method === 'Runtime.disable') {
+    attachment.runtimeEnabled.delete(childSessionId ?? PAGE);
+    save();
   }
-  const answer = chrome.debugger.sendCommand(target, method, params);
-  keepFramesComing(tabId, method, params, answer);
-  return answer;
+  const reply = chrome.debugger.sendCommand(target, method, params);
+  attachment?.frames.onCommand(method, params, reply);
+  return reply;
 }
 
 /**
- * Chrome tells a target's contexts only as `Runtime` is switched on, and somebody who asks again waits for them: so it is
- * switched off first where it is on.
+ * Chrome reports a target's execution contexts only when `Runtime` is switched on, and every client
+ * that enables it waits for them. So if it is already on, it is switched off first.
+ * @param {Attachment} attachment
  * @param {{ tabId: number, sessionId?: string }} target
  * @param {object} params
  */
-async function enableRuntime(target, params) {
-  const key = targetKey(target.tabId, target.sessionId);
-  if (runtimeOn.has(key)) {
+async function enableRuntime({ runtimeEnabled }, target, params) {
+  const key = target.sessionId ?? PAGE;
+  if (runtimeEnabled.has(key)) {
     await chrome.debugger.sendCommand(target, 'Runtime.disable', {});
   }
-  runtimeOn.add(key);
-  remember();
+  runtimeEnabled.add(key);
+  save();
   return chrome.debugger.sendCommand(target, 'Runtime.enable', params);
 }
 
-function remember() {
-  chrome.storage.session.set({ attachedTabs: [...attached], runtimeOn: [...runtimeOn] });
+/**
+ * The DevTools target id of every tab's page. Chrome returns it without attaching.
+ * @returns {Promise<Map<number, string>>}
+ */
+export async function pageTargetIds() {
+  /** @type {Map<number, string>} */
+  const ids = new Map();
+  for (const { tabId, type, id } of await chrome.debugger.getTargets()) {
+    if (tabId !== undefined && type === 'page') {
+      ids.set(tabId, id);
+    }
+  }
+  return ids;
+}
+
+/**
+ * Call this once, before anything is awaited: otherwise the event that started the worker is lost.
+ * @param {object} listeners
+ * @param {DebuggerEventListener} listeners.onEvent
+ * @param {(tabId: number, reason: string) => void} listeners.onDetached
+ */
+export function watchDebugger({ onEvent, onDetached }) {
+  chrome.debugger.onEvent.addListener(({ tabId, sessionId }, method, params) => {
+    if (tabId !== undefined) {
+      onEvent(tabId, method, params ?? {}, sessionId);
+    }
+  });
+  chrome.debugger.onDetach.addListener(({ tabId }, reason) => {
+    for (const detachedTab of detachedTabs(tabId, reason)) {
+      forget(detachedTab);
+      onDetached(detachedTab, reason);
+    }
+  });
+}
+
+/**
+ * "Cancel" in the infobar detaches every tab, whichever one Chrome names.
+ * @param {number | undefined} tabId
+ * @param {string} reason
+ */
+function detachedTabs(tabId, reason) {
+  if (reason === 'canceled_by_user') {
+    return attachedTabs();
+  }
+  return tabId === undefined ? [] : [tabId];
+}
+
+function save() {
+  const runtimeEnabled = Object.fromEntries(
+    [...attached].map(([tabId, attachment]) => [tabId, [...attachment.runtimeEnabled]]),
+  );
+  chrome.storage.session.set({ attachedTabs: attachedTabs(), runtimeEnabled });
 }

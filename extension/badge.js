@@ -1,5 +1,6 @@
 /**
- * The state on the extension's button: whether the relay is there, and how many tabs have the debugger.
+ * The badge and tooltip of the toolbar button: whether a relay is connected, and how many tabs are
+ * in use.
  */
 
 /**
@@ -21,15 +22,15 @@ export function showBadge(state, attachedCount) {
  */
 export function describe(state, attachedCount) {
   if (state === 'connected' && attachedCount > 0) {
-    const tabs = attachedCount === 1 ? '1 tab is' : `${attachedCount} tabs are`;
+    const tabs = attachedCount === 1 ? '1 tab' : `${attachedCount} tabs`;
     return [String(attachedCount), '#b3540a', `Tabwire: ${tabs} in use`];
   }
   switch (state) {
     case 'connected':
       return ['on', '#1a7f4b', 'Tabwire: connected'];
     case 'stopped':
-      return ['off', '#6b7280', 'Tabwire: switched off'];
+      return ['off', '#6b7280', 'Tabwire: turned off'];
     default:
-      return ['', '#6b7280', 'Tabwire: no relay is running'];
+      return ['', '#6b7280', 'Tabwire: not connected'];
   }
 }

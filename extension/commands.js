@@ -1,10 +1,11 @@
 /**
- * What the relay may ask for: one handler a method.
+ * The relay's calls: one handler per method. Handlers hold no state.
  */
 
 import { attach, detach, sendCommand } from './attachments.js';
 import { isRestricted } from './policy.js';
-import { activateTab, createTab, describeTab, listTabs, loadDiscarded } from './tabs.js';
+import { describeTab } from './tab_reports.js';
+import { activateTab, createTab, listTabs, loadDiscarded } from './tabs.js';
 
 /** @type {Record<string, (params: any) => unknown>} */
 const handlers = {
@@ -13,12 +14,12 @@ const handlers = {
   attachTab: async ({ tabId }) => {
     const { url, discarded } = await chrome.tabs.get(tabId);
     if (isRestricted(url)) {
-      throw new Error(
-        `Cannot attach to this target: ${url} is a page that Chrome keeps from extensions`,
-      );
+      // The relay recognizes the beginning of this message, which is Chrome's own.
+      throw new Error(`Cannot attach to this target: ${url} is a restricted page`);
     }
     if (discarded) {
-      // There is no page in it to debug. The person's click on it would load it; so does a client's first use.
+      // It has no page to debug. A click by the user would load it, and so does a client's first
+      // command.
       await loadDiscarded(tabId);
     }
     await attach(tabId);
@@ -31,14 +32,15 @@ const handlers = {
   createTab: async ({ url = 'about:blank', newWindow = false, active = false }) => {
     if (isRestricted(url)) {
       throw new Error(
-        `Cannot open ${url}: it is not a full address, or a page that Chrome keeps from extensions`,
+        `Cannot open ${url}. Use a full URL, such as https://example.com/. ` +
+          "Chrome's own pages are not available.",
       );
     }
     const tabId = await createTab({ url, newWindow, active });
     try {
       await attach(tabId);
     } catch (error) {
-      // Nobody knows of this tab, so nobody would ever close it.
+      // The relay does not have this tab, so nobody else would close it.
       await chrome.tabs.remove(tabId).catch(() => {});
       throw error;
     }

@@ -1,19 +1,28 @@
 /**
- * Frames for tabs that nobody looks at. Of a background tab whose last three frames nobody saw, Chrome draws one a second,
- * and what waits for frames waits for that: a click, before which Playwright waits for two, takes two seconds. While a
- * screencast runs, frames are drawn. So when a command is not answered soon, one is run until it is, and a moment longer. A
- * screenshot of such a tab would wait for ever, so for it one is run at once. A page that believes to be hidden draws nothing
- * at all: where the client did not say that it has the focus, as Playwright does, that is said too.
+ * Keeps frames coming in attached tabs that are in the background: one `FramePump` per attachment.
+ * It sends commands only through the function it is given and never touches `chrome`.
  *
- * Chrome has one screencast a tab, and a client may run it: then frames come anyway.
+ * Chrome throttles a background tab to one frame per second once three frames have gone unseen. A
+ * Playwright click waits for two frames, so it would take two seconds. While a screencast runs,
+ * Chrome draws at the usual rate. So if a command that may wait for a frame gets no reply within
+ * `SLOW_MS`, the pump runs a screencast until the reply, and `LINGER_MS` longer. A screenshot of
+ * such a tab would hang forever, so it gets a screencast immediately. A page that considers itself
+ * hidden draws nothing at all, so focus emulation is enabled too, unless the client has done so, as
+ * Playwright does.
+ *
+ * Chrome runs one screencast per tab. While a client runs its own, frames come anyway and the pump
+ * adds none.
  */
 
-const SOON_MS = 25;
+const SLOW_MS = 25;
 const LINGER_MS = 100;
-const SETTLE_MS = 500;
-const SETTLE_STEP_MS = 20;
+const RESTORE_TIMEOUT_MS = 500;
+const RESTORE_POLL_MS = 20;
 
-/** The smallest frames there are, and only the first of a million is sent: nobody sees them. */
+/**
+ * Nobody sees these frames, so they are as small as possible, and Chrome sends only the first of a
+ * million.
+ */
 const OWN_SCREENCAST = {
   format: 'jpeg',
   quality: 1,
@@ -24,145 +33,147 @@ const OWN_SCREENCAST = {
 
 const SETS_SIZE = /^(Emulation|Page)\.setDeviceMetricsOverride$/;
 
-/** Commands whose answer may wait for a frame: scripts can ask for one, and input is handled with one. */
+/** Commands whose reply may wait for a frame: scripts can request one, and input needs one. */
 const MAY_WAIT = /^(Input\.|Runtime\.(awaitPromise|callFunctionOn|evaluate)$)/;
 
-/**
- * @typedef {object} Frames
- * @property {'nobody' | 'us' | 'client'} runner Who runs the tab's screencast.
- * @property {number} late How many commands are not answered yet though they should be.
- * @property {ReturnType<typeof setTimeout>} [linger] Ends our screencast.
- * @property {boolean} focused The page was told that it has the focus.
- * @property {boolean} resized A client gave the page another size. Taking that back may not have reached the page yet.
- */
-
-/** @type {Map<number, Frames>} By tab; enters with its first command that is late or about a screencast, leaves with the debugger. */
-const tabs = new Map();
-
-/**
- * A command is on its way to this tab.
- * @param {number} tabId
- * @param {string} method
- * @param {{ enabled?: boolean }} params
- * @param {Promise<unknown>} answer
- */
-export function keepFramesComing(tabId, method, params, answer) {
-  if (method === 'Page.startScreencast') {
-    framesOf(tabId).runner = 'client';
-  } else if (method === 'Page.stopScreencast') {
-    onStopped(tabId, framesOf(tabId));
-  } else if (method === 'Page.captureScreenshot') {
-    watch(tabId, answer, 0);
-  } else if (SETS_SIZE.test(method)) {
-    framesOf(tabId).resized = true;
-  } else if (method === 'Emulation.setFocusEmulationEnabled') {
-    framesOf(tabId).focused = params.enabled === true;
-  } else if (MAY_WAIT.test(method)) {
-    watch(tabId, answer, SOON_MS);
-  }
-}
-
-/**
- * Gives a page its own size back before the debugger leaves it. Chrome tells a page of a new size only when it has drawn
- * a frame of the last one, and without the debugger a page in the background draws none: it would keep the client's size
- * until the person looks at it.
- * @param {number} tabId
- */
-export async function settleSize(tabId) {
-  const frames = tabs.get(tabId);
-  if (frames?.resized) {
-    // A page that has gone, or is stopped, is not waited for.
-    await Promise.race([giveSizeBack(tabId, frames).catch(() => {}), pause(SETTLE_MS)]);
-  }
-}
-
-/** @param {number} tabId @param {Frames} frames */
-async function giveSizeBack(tabId, frames) {
-  frames.late += 1;
-  start(tabId, frames);
-  const resized = await sizeOf(tabId);
-  await chrome.debugger.sendCommand({ tabId }, 'Emulation.clearDeviceMetricsOverride');
-  // Ends at the latest with the debugger.
-  while (tabs.get(tabId) === frames && (await sizeOf(tabId)) === resized) {
-    await pause(SETTLE_STEP_MS);
-  }
-}
-
-/** @param {number} tabId */
-async function sizeOf(tabId) {
-  return JSON.stringify(await chrome.debugger.sendCommand({ tabId }, 'Page.getLayoutMetrics'));
-}
-
 /** @param {number} ms */
-const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+const delay = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** The debugger is off this tab, and a screencast with it. @param {number} tabId */
-export function forgetFrames(tabId) {
-  clearTimeout(tabs.get(tabId)?.linger);
-  tabs.delete(tabId);
-}
+export class FramePump {
+  /** @type {'none' | 'own' | 'client'} Who runs the tab's screencast. */
+  #screencast = 'none';
+  /** How many commands in flight need frames. */
+  #waiting = 0;
+  /** @type {ReturnType<typeof setTimeout> | undefined} Ends our screencast. */
+  #lingerTimer;
+  /** Whether focus emulation is on. */
+  #isFocused = false;
+  /**
+   * Whether a client has overridden the page's size. Stays set, because undoing it may not have
+   * reached the page yet.
+   */
+  #isResized = false;
+  #isStopped = false;
+  #send;
 
-/** @param {number} tabId @returns {Frames} */
-function framesOf(tabId) {
-  const frames = tabs.get(tabId) ?? { runner: 'nobody', late: 0, focused: false, resized: false };
-  tabs.set(tabId, frames);
-  return frames;
-}
-
-/** @param {number} tabId @param {Promise<unknown>} answer @param {number} patienceMs */
-function watch(tabId, answer, patienceMs) {
-  /** @type {Frames | undefined} */
-  let frames;
-  const onLate = () => {
-    frames = framesOf(tabId);
-    frames.late += 1;
-    start(tabId, frames);
-  };
-  const soon = patienceMs > 0 ? setTimeout(onLate, patienceMs) : onLate();
-  const onAnswer = () => {
-    clearTimeout(soon ?? undefined);
-    if (frames) {
-      frames.late -= 1;
-      endLater(tabId, frames);
-    }
-  };
-  answer.then(onAnswer, onAnswer);
-}
-
-/** @param {number} tabId @param {Frames} frames */
-function start(tabId, frames) {
-  clearTimeout(frames.linger);
-  if (frames.runner === 'nobody') {
-    frames.runner = 'us';
-    if (!frames.focused) {
-      frames.focused = true;
-      send(tabId, 'Emulation.setFocusEmulationEnabled', { enabled: true });
-    }
-    send(tabId, 'Page.startScreencast', OWN_SCREENCAST);
+  /**
+   * @param {(method: string, params?: object) => Promise<unknown>} send Sends a command to the
+   *   tab's page.
+   */
+  constructor(send) {
+    this.#send = send;
   }
-}
 
-/** @param {number} tabId @param {Frames} frames */
-function endLater(tabId, frames) {
-  clearTimeout(frames.linger);
-  frames.linger = setTimeout(() => {
-    if (frames.late === 0 && frames.runner === 'us' && tabs.get(tabId) === frames) {
-      frames.runner = 'nobody';
-      send(tabId, 'Page.stopScreencast', {});
+  /**
+   * A client's command was sent to this tab.
+   * @param {string} method
+   * @param {{ enabled?: boolean }} params
+   * @param {Promise<unknown>} reply
+   */
+  onCommand(method, params, reply) {
+    if (method === 'Page.startScreencast') {
+      this.#screencast = 'client';
+    } else if (method === 'Page.stopScreencast') {
+      this.#onScreencastStopped();
+    } else if (method === 'Page.captureScreenshot') {
+      this.#pumpUntil(reply, 0);
+    } else if (SETS_SIZE.test(method)) {
+      this.#isResized = true;
+    } else if (method === 'Emulation.setFocusEmulationEnabled') {
+      this.#isFocused = params.enabled === true;
+    } else if (MAY_WAIT.test(method)) {
+      this.#pumpUntil(reply, SLOW_MS);
     }
-  }, LINGER_MS);
-}
-
-/** A client ended the tab's screencast, whoever began it. @param {number} tabId @param {Frames} frames */
-function onStopped(tabId, frames) {
-  frames.runner = 'nobody';
-  if (frames.late > 0) {
-    start(tabId, frames);
   }
-}
 
-/** @param {number} tabId @param {string} method @param {object} params */
-function send(tabId, method, params) {
-  // The tab may have gone; then there is nothing to draw.
-  chrome.debugger.sendCommand({ tabId }, method, params).catch(() => {});
+  /**
+   * Restores the page's own size before the debugger is detached. Chrome passes a new size on to
+   * the page only after it has drawn a frame of the previous one. Without the debugger a background
+   * page draws none, and would keep the client's size until the user looks at it.
+   */
+  async restoreSize() {
+    if (this.#isResized) {
+      // Do not wait for a page that has gone or is paused.
+      await Promise.race([this.#clearSize().catch(() => {}), delay(RESTORE_TIMEOUT_MS)]);
+    }
+  }
+
+  async #clearSize() {
+    this.#waiting += 1;
+    this.#start();
+    const overridden = await this.#size();
+    await this.#send('Emulation.clearDeviceMetricsOverride');
+    while (!this.#isStopped && (await this.#size()) === overridden) {
+      await delay(RESTORE_POLL_MS);
+    }
+  }
+
+  async #size() {
+    return JSON.stringify(await this.#send('Page.getLayoutMetrics'));
+  }
+
+  /** The debugger is detached, which also ends a screencast. */
+  stop() {
+    this.#isStopped = true;
+    clearTimeout(this.#lingerTimer);
+  }
+
+  /** @param {Promise<unknown>} reply @param {number} afterMs */
+  #pumpUntil(reply, afterMs) {
+    let isPumping = false;
+    const pump = () => {
+      isPumping = true;
+      this.#waiting += 1;
+      this.#start();
+    };
+    const timer = afterMs > 0 ? setTimeout(pump, afterMs) : pump();
+    const onReply = () => {
+      clearTimeout(timer ?? undefined);
+      if (isPumping) {
+        this.#waiting -= 1;
+        this.#stopLater();
+      }
+    };
+    reply.then(onReply, onReply);
+  }
+
+  #start() {
+    clearTimeout(this.#lingerTimer);
+    if (this.#screencast !== 'none' || this.#isStopped) {
+      return;
+    }
+    this.#screencast = 'own';
+    if (!this.#isFocused) {
+      this.#isFocused = true;
+      this.#sendQuietly('Emulation.setFocusEmulationEnabled', { enabled: true });
+    }
+    this.#sendQuietly('Page.startScreencast', OWN_SCREENCAST);
+  }
+
+  #stopLater() {
+    clearTimeout(this.#lingerTimer);
+    this.#lingerTimer = setTimeout(() => {
+      if (this.#waiting === 0 && this.#screencast === 'own' && !this.#isStopped) {
+        this.#screencast = 'none';
+        this.#sendQuietly('Page.stopScreencast', {});
+      }
+    }, LINGER_MS);
+  }
+
+  /** A client stopped the tab's screencast, whether it was its own or ours. */
+  #onScreencastStopped() {
+    this.#screencast = 'none';
+    if (this.#waiting > 0) {
+      this.#start();
+    }
+  }
+
+  /**
+   * Ignores errors: if the tab has gone, there is nothing to draw.
+   * @param {string} method
+   * @param {object} params
+   */
+  #sendQuietly(method, params) {
+    this.#send(method, params).catch(() => {});
+  }
 }

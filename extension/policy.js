@@ -1,10 +1,10 @@
 /**
- * Which tabs are offered at all. Chrome refuses its debugger to its own pages, to other extensions and to the web store;
- * such tabs stay the person's alone.
+ * Which pages agents may use. Chrome does not let extensions debug its own pages, other extensions
+ * or the web store, so tabs that show those are never reported to the relay.
  */
 
 const RESTRICTED_SCHEMES = [
-  'about:', // All but about:blank and about:srcdoc.
+  'about:', // Except about:blank and about:srcdoc.
   'brave:',
   'chrome-error:',
   'chrome-extension:',
@@ -18,16 +18,16 @@ const RESTRICTED_SCHEMES = [
   'vivaldi:',
 ];
 
-/** @param {string | undefined} url A tab that has none yet shows an empty page. */
+/** @param {string | undefined} url A tab without a URL shows an empty page. */
 export function isRestricted(url) {
   if (!url) {
     return false;
   }
   if (!URL.canParse(url)) {
-    // Chrome would take it for the path of a file of this extension.
+    // Chrome would resolve it as a path inside this extension.
     return true;
   }
-  // Only as it was parsed has an address one way to be written.
+  // Compare the parsed URL: the same page can be written in many ways.
   const { href, protocol, hostname, pathname } = new URL(url);
   if (href === 'about:blank' || href.startsWith('about:blank#') || href === 'about:srcdoc') {
     return false;

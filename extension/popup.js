@@ -1,6 +1,6 @@
 /**
- * The popup: shows what the service worker tells, and passes the person's wishes on. What it shows is the worker's state;
- * its own is only which elements show it.
+ * The popup: shows the service worker's status and sends it the user's requests. It keeps no state
+ * of its own except which elements show what.
  */
 
 import { isRestricted } from './policy.js';
@@ -10,74 +10,82 @@ import { checkAddress, readSettings } from './settings.js';
 const byId = (id) => /** @type {T} */ (document.getElementById(id));
 
 /** @type {HTMLInputElement} */
-const address = byId('address');
+const addressField = byId('address');
 /** @type {HTMLInputElement} */
-const enabled = byId('enabled');
+const enabledSwitch = byId('enabled');
 /** @type {HTMLButtonElement} */
-const save = byId('save');
+const saveButton = byId('save');
 
-/** @typedef {{ state: import('./relay_link.js').LinkState, address: string, attached: number[] }} State */
+/** @typedef {import('./relay_session.js').Status} Status */
 
-/** @type {State} */
-let latest = { state: 'connecting', address: '', attached: [] };
+/** @type {Status} */
+let current = { state: 'connecting', address: '', attached: [] };
 
-// ---- the worker ----
+// ---- service worker ----
 
 /** @type {chrome.runtime.Port} */
 let worker;
 
-/** Chrome ends an idle worker though the popup is open; to connect again starts it again. */
+/** Chrome stops an idle worker even while the popup is open. Connecting starts it again. */
 function connectToWorker() {
   worker = chrome.runtime.connect({ name: 'popup' });
-  worker.onMessage.addListener(showState);
+  worker.onMessage.addListener(showStatus);
   worker.onDisconnect.addListener(connectToWorker);
 }
 
-/** @param {{ wish: string, tabId?: number, address?: string, enabled?: boolean }} message */
-function wishFor(message) {
+/** @param {import('./popup_messages.js').PopupMessage} message */
+function send(message) {
   worker.postMessage(message);
 }
 
-// ---- the state ----
+// ---- status ----
 
-/** @param {State} state @returns {[kind: string, headline: string, explanation: string]} */
+/** @param {Status} status @returns {[className: string, headline: string, explanation: string]} */
 function describe({ state, address, attached }) {
+  const relay = `the relay at ${address}`;
   switch (state) {
     case 'connected':
       return attached.length === 0
-        ? ['connected', 'Connected', `To the relay at ${address}.`]
-        : [
-            'busy',
-            attached.length === 1 ? '1 tab in use' : `${attached.length} tabs in use`,
-            `Through the relay at ${address}.`,
-          ];
+        ? ['connected', 'Connected', `Agents can use this browser through ${relay}.`]
+        : ['busy', inUse(attached.length), `Agents are connected through ${relay}.`];
     case 'stopped':
-      return ['', 'Switched off', 'No client can see or use this browser.'];
+      return ['', 'Turned off', 'Agents cannot see or use this browser.'];
     case 'connecting':
-      return ['', 'Connecting …', address && `To the relay at ${address}.`];
+      return ['', 'Connecting…', address && `Looking for ${relay}.`];
     default:
       return [
         'offline',
         'Not connected',
-        `No relay answers at ${address}. Start one with “tabwire serve”. One that runs may have another browser already.`,
+        `No relay found at ${address}. Start one with “tabwire serve”. ` +
+          'If a relay is running, another browser may already be connected to it.',
       ];
   }
 }
 
-/** @param {State} state */
-function showState(state) {
-  // A new attempt on a relay that did not answer changes nothing for the person until it does.
+/** @param {number} count */
+const inUse = (count) => (count === 1 ? '1 tab in use' : `${count} tabs in use`);
+
+/** @param {Status} status */
+function showStatus(status) {
+  // Retrying an address that did not answer makes no difference to the user, so keep showing "Not
+  // connected".
   const isRetry =
-    state.state === 'connecting' && latest.state === 'offline' && state.address === latest.address;
-  latest = isRetry ? { ...state, state: 'offline' } : state;
-  const [kind, headline, explanation] = describe(latest);
-  byId('status').className = kind;
+    status.state === 'connecting' &&
+    current.state === 'offline' &&
+    status.address === current.address;
+  current = isRetry ? { ...status, state: 'offline' } : status;
+  const [className, headline, explanation] = describe(current);
+  byId('status').className = className;
   setText('headline', headline);
   setText('explanation', explanation);
   showTabs();
 }
 
-/** A text that stays is left alone, so that it is not read aloud again. @param {string} id @param {string} text */
+/**
+ * Leaves unchanged text alone, so that screen readers do not repeat it.
+ * @param {string} id
+ * @param {string} text
+ */
 function setText(id, text) {
   const element = byId(id);
   if (element.textContent !== text) {
@@ -87,28 +95,26 @@ function setText(id, text) {
 
 // ---- tabs ----
 
-/** @type {Map<number, HTMLElement>} Each tab keeps its row, so that an update takes neither focus nor place in the list. */
+/**
+ * The row of each tab. Rows are reused, so that an update does not move the focus or scroll the
+ * list. An entry is added when the tab is first shown and removed when the tab has gone.
+ * @type {Map<number, HTMLElement>}
+ */
 const rows = new Map();
 
 async function showTabs() {
   const tabs = (await chrome.tabs.query({})).filter(
     (tab) => tab.id !== undefined && !isRestricted(tab.url || tab.pendingUrl),
   );
-  const attached = new Set(latest.attached);
-  const inUse = tabs.filter((tab) => attached.has(tab.id ?? -1));
+  const attached = new Set(current.attached);
+  const used = tabs.filter((tab) => attached.has(tab.id ?? -1));
   const others = tabs.filter((tab) => !attached.has(tab.id ?? -1));
   const focused = document.activeElement;
-  showList(
-    'in-use',
-    inUse.map((tab) => row(tab, true)),
-  );
-  showList(
-    'others',
-    others.map((tab) => row(tab, false)),
-  );
+  showList('in-use', used, true);
+  showList('others', others, false);
   setText('other-count', String(others.length));
-  byId('none-in-use').hidden = inUse.length > 0;
-  byId('detach-all').hidden = inUse.length === 0;
+  byId('none-in-use').hidden = used.length > 0;
+  byId('release-all').hidden = used.length === 0;
   keepFocus(focused);
   for (const tabId of rows.keys()) {
     if (!tabs.some(({ id }) => id === tabId)) {
@@ -117,83 +123,83 @@ async function showTabs() {
   }
 }
 
-/** @param {string} id @param {HTMLElement[]} wanted */
-function showList(id, wanted) {
+/** @param {string} id @param {chrome.tabs.Tab[]} tabs @param {boolean} areInUse */
+function showList(id, tabs, areInUse) {
   const list = byId(id);
-  if (
-    wanted.length !== list.children.length ||
-    wanted.some((row, at) => row !== list.children[at])
-  ) {
-    list.replaceChildren(...wanted);
+  const items = tabs.map((tab) => updateRow(tab, areInUse));
+  const isUnchanged =
+    items.length === list.children.length && items.every((item, i) => item === list.children[i]);
+  if (!isUnchanged) {
+    list.replaceChildren(...items);
   }
 }
 
-/** A button that went with its tab hands the focus to the next one. @param {Element | null} focused */
+/** If the focused button has gone, focuses the next one. @param {Element | null} focused */
 function keepFocus(focused) {
   if (focused instanceof HTMLElement && focused !== document.activeElement) {
     const next = focused.checkVisibility() ? focused : byId('in-use').querySelector('button');
-    (next ?? enabled).focus();
+    (next ?? enabledSwitch).focus();
   }
 }
 
-/** @param {chrome.tabs.Tab} tab @param {boolean} isAttached */
-function row(tab, isAttached) {
+/** @param {chrome.tabs.Tab} tab @param {boolean} isInUse */
+function updateRow(tab, isInUse) {
   const tabId = /** @type {number} */ (tab.id);
-  const shown = rows.get(tabId) ?? newRow(tabId);
-  rows.set(tabId, shown);
-  const [title, site] = shown.querySelectorAll('span');
-  const button = shown.querySelector('button');
+  const row = rows.get(tabId) ?? newRow(tabId);
+  rows.set(tabId, row);
+  const [title, site] = row.querySelectorAll('span');
+  const button = row.querySelector('button');
   const url = tab.url || tab.pendingUrl || '';
   if (title && site && button) {
     title.textContent = tab.title || url || 'Untitled';
     title.title = url;
     site.textContent = (URL.canParse(url) && new URL(url).host) || url;
-    button.hidden = !isAttached;
-    button.setAttribute('aria-label', `Detach ${title.textContent}`);
+    button.hidden = !isInUse;
+    button.setAttribute('aria-label', `Release ${title.textContent}`);
   }
-  return shown;
+  return row;
 }
 
 /** @param {number} tabId */
 function newRow(tabId) {
   /** @type {HTMLTemplateElement} */
   const template = byId('tab-row');
-  const shown = /** @type {HTMLElement} */ (template.content.firstElementChild?.cloneNode(true));
-  shown
-    .querySelector('button')
-    ?.addEventListener('click', () => wishFor({ wish: 'detach', tabId }));
-  return shown;
+  const row = /** @type {HTMLElement} */ (template.content.firstElementChild?.cloneNode(true));
+  row.querySelector('button')?.addEventListener('click', () => send({ type: 'releaseTab', tabId }));
+  return row;
 }
 
-// ---- what the person sets ----
+// ---- settings ----
 
-/** Where the extension points now. */
+/** The address in the settings, which the form may differ from. */
 let savedAddress = '';
 
-function checkTyped() {
-  const checked = checkAddress(address.value);
+function checkForm() {
+  const checked = checkAddress(addressField.value);
   const error = 'error' in checked ? checked.error : '';
   setText('address-error', error);
-  address.setAttribute('aria-invalid', String(error !== ''));
-  save.disabled = 'error' in checked || checked.address === savedAddress;
+  addressField.setAttribute('aria-invalid', String(error !== ''));
+  saveButton.disabled = 'error' in checked || checked.address === savedAddress;
   return checked;
 }
 
-address.addEventListener('input', checkTyped);
-byId('relay').addEventListener('submit', (submitted) => {
-  submitted.preventDefault();
-  const checked = checkTyped();
+addressField.addEventListener('input', checkForm);
+byId('relay').addEventListener('submit', (event) => {
+  event.preventDefault();
+  const checked = checkForm();
   if ('address' in checked) {
     savedAddress = checked.address;
-    address.value = checked.address;
-    save.disabled = true;
-    wishFor({ wish: 'setAddress', address: checked.address });
+    addressField.value = checked.address;
+    saveButton.disabled = true;
+    send({ type: 'setAddress', address: checked.address });
   }
 });
-enabled.addEventListener('change', () => wishFor({ wish: 'setEnabled', enabled: enabled.checked }));
-byId('detach-all').addEventListener('click', () => wishFor({ wish: 'detachAll' }));
-for (const changed of [chrome.tabs.onCreated, chrome.tabs.onRemoved, chrome.tabs.onUpdated]) {
-  changed.addListener(() => {
+enabledSwitch.addEventListener('change', () =>
+  send({ type: 'setEnabled', enabled: enabledSwitch.checked }),
+);
+byId('release-all').addEventListener('click', () => send({ type: 'releaseAllTabs' }));
+for (const event of [chrome.tabs.onCreated, chrome.tabs.onRemoved, chrome.tabs.onUpdated]) {
+  event.addListener(() => {
     showTabs();
   });
 }
@@ -201,5 +207,5 @@ connectToWorker();
 
 const settings = await readSettings();
 savedAddress = settings.address;
-address.value = settings.address;
-enabled.checked = settings.enabled;
+addressField.value = settings.address;
+enabledSwitch.checked = settings.enabled;

@@ -1,15 +1,16 @@
 /**
- * The words between extension and relay: how messages are written and read. Knows nothing of sockets or of Chrome.
- * `fixtures/wire/` holds one file a message; this module and the relay are both tested against them.
+ * The protocol between extension and relay: how messages are written and read. Never touches
+ * sockets or Chrome. `fixtures/wire/` has an example of each message. The tests of this module and
+ * of the relay both check them.
  */
 
-/** The version of this protocol, said in `hello`. */
+/** The protocol version, sent in `hello`. */
 export const PROTOCOL = 1;
 
 /**
  * @typedef {{ id?: number, method: string, params?: Record<string, any> }} Call
- * @typedef {{ tabId: number, url: string, title: string, targetId?: string, status?: string, openerTabId?: number,
- *   windowId: number, attached: boolean }} TabReport
+ * @typedef {{ tabId: number, url: string, title: string, targetId?: string, status?: string,
+ *   openerTabId?: number, windowId: number, attached: boolean }} TabReport
  */
 
 /** @param {number} id @param {unknown} result */
@@ -28,7 +29,7 @@ export function event(method, params) {
 }
 
 /**
- * A frame is one message, or an array of several. Returns none when the text is not JSON of that shape.
+ * Reads a frame: one message, or an array of several. Skips whatever is not a message.
  * @param {string} text
  * @returns {Call[]}
  */
@@ -44,7 +45,7 @@ export function parseFrame(text) {
 }
 
 /**
- * Several messages that wait together share a frame.
+ * Writes messages that are sent together as one frame.
  * @param {string[]} messages
  */
 export function joinFrame(messages) {
@@ -52,7 +53,8 @@ export function joinFrame(messages) {
 }
 
 /**
- * Chrome gives a refused CDP command as JSON in the text of an error; everything else is plain text.
+ * When a CDP command fails, Chrome puts the error's JSON into the message. Every other error is
+ * plain text.
  * @param {unknown} error
  * @returns {string | { code: number, message: string, data?: string }}
  */

@@ -1,18 +1,25 @@
 /**
- * The one WebSocket to the relay: connects, connects again with growing patience, and writes what waits in as few frames
- * as it can. What messages mean is not its business.
+ * The WebSocket to the relay: connects, reconnects with exponential backoff, and batches messages
+ * into frames. Does not interpret messages.
  *
- * `offline` → `connecting` → `connected` → (closed) → `offline`, and so on until `stop`.
+ * States: `stopped`; after `start`, `connecting` → `connected` → `offline` → `connecting` and so on,
+ * until `stop`.
  */
 
 import { joinFrame, parseFrame } from './protocol.js';
 
-/** What the relay takes at most, less a little for the frame around it. A larger message would cost the connection. */
+/**
+ * The relay's limit, minus some room for the frame around the message. The relay closes the
+ * connection beyond it.
+ */
 const MAX_BYTES = 255 * 2 ** 20;
-const FIRST_RETRY_MS = 250;
-const LAST_RETRY_MS = 10_000;
+const MIN_RETRY_MS = 250;
+const MAX_RETRY_MS = 10_000;
 
-/** @param {string} message A letter takes three bytes at most, so few have to be counted. */
+/**
+ * A UTF-16 code unit takes at most three bytes, so only huge messages have to be encoded.
+ * @param {string} message
+ */
 const isTooLarge = (message) =>
   message.length * 3 > MAX_BYTES &&
   (message.length > MAX_BYTES || new TextEncoder().encode(message).length > MAX_BYTES);
@@ -22,24 +29,25 @@ const isTooLarge = (message) =>
 export class RelayLink {
   /** @type {WebSocket | undefined} */
   #socket;
-  /** @type {string[]} Messages of the present turn of the event loop. */
-  #waiting = [];
-  #retryMs = FIRST_RETRY_MS;
+  /** @type {string[]} Messages sent in this turn of the event loop. */
+  #queue = [];
+  #retryMs = MIN_RETRY_MS;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
-  #retry;
+  #retryTimer;
   #address = '';
+  #listeners;
 
   /** @type {LinkState} */
   state = 'stopped';
 
   /**
-   * @param {object} on
-   * @param {() => void} on.open
-   * @param {(call: import('./protocol.js').Call) => void} on.call
-   * @param {() => void} on.change The state has changed.
+   * @param {object} listeners
+   * @param {() => void} listeners.onOpen
+   * @param {(call: import('./protocol.js').Call) => void} listeners.onCall
+   * @param {() => void} listeners.onChange The state has changed.
    */
-  constructor(on) {
-    this.on = on;
+  constructor(listeners) {
+    this.#listeners = listeners;
   }
 
   get address() {
@@ -47,14 +55,15 @@ export class RelayLink {
   }
 
   /**
-   * Connects to this address, leaving another. Connected already, or on the way, it does nothing.
+   * Connects to this address, after disconnecting from any other. Does nothing if already connected
+   * or connecting.
    * @param {string} address
    */
   start(address) {
     if (address !== this.#address) {
       this.stop();
       this.#address = address;
-      this.#retryMs = FIRST_RETRY_MS;
+      this.#retryMs = MIN_RETRY_MS;
     }
     if (!this.#socket) {
       this.#connect();
@@ -62,55 +71,59 @@ export class RelayLink {
   }
 
   stop() {
-    clearTimeout(this.#retry);
+    clearTimeout(this.#retryTimer);
     const socket = this.#socket;
     this.#socket = undefined;
     socket?.close();
     this.#set('stopped');
   }
 
-  /** @param {string} message @returns {boolean} Whether the message is of a size that can be sent. */
+  /**
+   * Drops the message if there is no connection.
+   * @param {string} message
+   * @returns {boolean} False if it is too large.
+   */
   send(message) {
     if (isTooLarge(message)) {
       return false;
     }
-    if (this.state === 'connected' && this.#waiting.push(message) === 1) {
+    if (this.state === 'connected' && this.#queue.push(message) === 1) {
       queueMicrotask(() => this.#flush());
     }
     return true;
   }
 
   #flush() {
-    const messages = this.#waiting;
-    this.#waiting = [];
+    const messages = this.#queue;
+    this.#queue = [];
     if (this.#socket && this.state === 'connected') {
       this.#socket.send(joinFrame(messages));
     }
   }
 
   #connect() {
-    clearTimeout(this.#retry);
+    clearTimeout(this.#retryTimer);
     const socket = new WebSocket(`ws://${this.#address}/extension`);
     this.#socket = socket;
     this.#set('connecting');
-    // A socket that was replaced or stopped has no say any more.
-    const isPresent = () => this.#socket === socket;
+    // Ignore a socket that was replaced or stopped.
+    const isCurrent = () => this.#socket === socket;
     socket.onopen = () => {
-      if (!isPresent()) {
+      if (!isCurrent()) {
         return;
       }
-      this.#retryMs = FIRST_RETRY_MS;
-      this.#waiting = [];
+      this.#retryMs = MIN_RETRY_MS;
+      this.#queue = [];
       this.#set('connected');
-      this.on.open();
+      this.#listeners.onOpen();
     };
     socket.onmessage = ({ data }) => {
-      for (const call of isPresent() ? parseFrame(data) : []) {
-        this.on.call(call);
+      for (const call of isCurrent() ? parseFrame(data) : []) {
+        this.#listeners.onCall(call);
       }
     };
     socket.onclose = () => {
-      if (isPresent()) {
+      if (isCurrent()) {
         this.#socket = undefined;
         this.#set('offline');
         this.#retryLater();
@@ -120,15 +133,15 @@ export class RelayLink {
 
   #retryLater() {
     const jitter = 0.75 + Math.random() / 2;
-    this.#retry = setTimeout(() => this.#connect(), this.#retryMs * jitter);
-    this.#retryMs = Math.min(this.#retryMs * 2, LAST_RETRY_MS);
+    this.#retryTimer = setTimeout(() => this.#connect(), this.#retryMs * jitter);
+    this.#retryMs = Math.min(this.#retryMs * 2, MAX_RETRY_MS);
   }
 
   /** @param {LinkState} state */
   #set(state) {
     if (this.state !== state) {
       this.state = state;
-      this.on.change();
+      this.#listeners.onChange();
     }
   }
 }

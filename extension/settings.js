@@ -1,19 +1,21 @@
 /**
- * What the person has set: which relay, and whether to be connected at all. Kept in `chrome.storage.local`.
+ * The user's settings: the relay's address, and whether to connect at all. Stored in
+ * `chrome.storage.local`.
  */
 
 const DEFAULT_PORT = 19222;
 const LOOPBACK = ['127.0.0.1', 'localhost', '[::1]'];
 
 /**
- * Reads an address as a person would write it. The relay is always on this machine: any other address is refused.
+ * Parses an address as a user may type it. The relay always runs on this machine, so any other host
+ * is rejected.
  * @param {string} text
- * @returns {{ address: string } | { error: string }} `host:port`, or what is wrong.
+ * @returns {{ address: string } | { error: string }} `host:port`, or a message for the user.
  */
 export function checkAddress(text) {
   const trimmed = text.trim();
   if (!trimmed) {
-    return { error: 'Write an address, such as 127.0.0.1:19222.' };
+    return { error: 'Enter an address, such as 127.0.0.1:19222.' };
   }
   if (/^\d+$/.test(trimmed)) {
     return checkAddress(`127.0.0.1:${trimmed}`);
@@ -21,17 +23,17 @@ export function checkAddress(text) {
   const withScheme = /^\w+:\/\//.test(trimmed) ? trimmed : `ws://${trimmed}`;
   const url = URL.canParse(withScheme) ? new URL(withScheme) : undefined;
   if (!url || !['ws:', 'http:'].includes(url.protocol) || url.port === '0') {
-    return { error: 'This is not an address. It looks like 127.0.0.1:19222.' };
+    return { error: 'Not a valid address. Enter one like 127.0.0.1:19222.' };
   }
   if (!LOOPBACK.includes(url.hostname) || url.username || url.password) {
-    return { error: 'The relay runs on this machine: use 127.0.0.1.' };
+    return { error: 'The relay runs on this machine. Use 127.0.0.1.' };
   }
-  // A parsed address leaves out its scheme's own port: 80 is there to read only under another scheme.
+  // `URL` drops a scheme's default port, so an explicit 80 shows up only under another scheme.
   const port = url.port || new URL(withScheme.replace(/^\w+:/, 'https:')).port || DEFAULT_PORT;
   return { address: `${url.hostname}:${port}` };
 }
 
-/** Where the installed extension points, before the person sets anything else. */
+/** The address that `tabwire install-extension` wrote, used until the user sets another. */
 async function installedAddress() {
   try {
     const file = await fetch(chrome.runtime.getURL('relay.json'));
@@ -50,16 +52,16 @@ export async function readSettings() {
   return { address, enabled: stored.enabled !== false, installId };
 }
 
-/** @type {Promise<string> | undefined} Whoever asks meanwhile gets the same id. */
-let makingInstallId;
+/** @type {Promise<string> | undefined} Concurrent first reads share one id. */
+let pendingInstallId;
 
 function newInstallId() {
-  makingInstallId ??= (async () => {
+  pendingInstallId ??= (async () => {
     const installId = crypto.randomUUID();
     await chrome.storage.local.set({ installId });
     return installId;
   })();
-  return makingInstallId;
+  return pendingInstallId;
 }
 
 /** @param {string} address */

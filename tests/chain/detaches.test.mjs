@@ -35,7 +35,7 @@ test('a person who takes all tabs back is obeyed at once, and every client learn
     await asPerson(shared.chain, async (_, own) => {
       const popup = await own.newPage();
       await popup.goto(`chrome-extension://${EXTENSION_ID}/popup.html`);
-      await popup.getByRole('button', { name: /detach all/i }).click();
+      await popup.getByRole('button', { name: /release all/i }).click();
       await closed;
       await popup.close();
     });

@@ -1,44 +1,47 @@
-/** The tabs that have our debugger: attached once, remembered, adopted, and let go. */
+/**
+ * Attaching, detaching and commands. Every test that restarts the worker expects it to keep its
+ * attachments.
+ */
 
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
-import { FakeBrowser, turn } from './fake_chrome.mjs';
-import { startLife } from './life.mjs';
+import { mock, test } from 'node:test';
+import { settle } from './fake_chrome.mjs';
+import { browserWithTabs, newWorker } from './worker.mjs';
 
 const CHILD = '0F1E2D3C4B5A69788796A5B4C3D2E1F0';
 
 /** A browser with tabs 1, 2, 3 and 11, and a worker that has just started in it. */
 async function start() {
-  const browser = new FakeBrowser(
-    ...[1, 2, 3, 11].map((id) => ({ id, url: `https://example.org/${id}` })),
-  );
-  return { browser, attachments: await startLife(browser)('attachments.js') };
+  const browser = browserWithTabs(1, 2, 3, 11);
+  return { browser, attachments: await newWorker(browser)('attachments.js') };
 }
 
-/** The methods that a target was sent, oldest first. */
+/** The methods sent to a target, oldest first. */
 const sent = (browser, tabId, sessionId) =>
   browser
-    .callsOf('debugger.sendCommand')
+    .callsTo('debugger.sendCommand')
     .filter(([target]) => target.tabId === tabId && target.sessionId === sessionId)
     .map(([, method]) => method);
 
-test('a tab is attached once, however many ask at the same time', async () => {
+// ---- attach and detach ----
+
+test('concurrent attaches attach once', async () => {
   const { browser, attachments } = await start();
   let finish;
-  browser.answer('debugger.attach', () => new Promise((resolve) => (finish = resolve)));
-  const asked = [attachments.attach(1), attachments.attach(1)];
-  await turn();
+  browser.stub('debugger.attach', () => new Promise((resolve) => (finish = resolve)));
+  const attaches = [attachments.attach(1), attachments.attach(1)];
+  await settle();
   assert.equal(attachments.isAttached(1), false);
   finish();
-  await Promise.all(asked);
+  await Promise.all(attaches);
   await attachments.attach(1);
-  assert.deepEqual(browser.callsOf('debugger.attach'), [[{ tabId: 1 }, '1.3']]);
+  assert.deepEqual(browser.callsTo('debugger.attach'), [[{ tabId: 1 }, '1.3']]);
   assert.equal(attachments.isAttached(1), true);
 });
 
-test('an attach that fails tells everyone who waited, and the next one tries again', async () => {
+test('a failed attach rejects every waiting call, and the next call retries', async () => {
   const { browser, attachments } = await start();
-  browser.answer('debugger.attach', () => {
+  browser.stub('debugger.attach', () => {
     throw new Error('Another debugger is already attached to the tab with id: 1.');
   });
   const outcomes = await Promise.allSettled([attachments.attach(1), attachments.attach(1)]);
@@ -47,13 +50,13 @@ test('an attach that fails tells everyone who waited, and the next one tries aga
     Array(2).fill('Another debugger is already attached to the tab with id: 1.'),
   );
   assert.equal(attachments.isAttached(1), false);
-  browser.answer('debugger.attach', () => {});
+  browser.stub('debugger.attach', () => {});
   await attachments.attach(1);
   assert.equal(attachments.isAttached(1), true);
-  assert.equal(browser.callsOf('debugger.attach').length, 2);
+  assert.equal(browser.callsTo('debugger.attach').length, 2);
 });
 
-test('detach takes the debugger off and says that it was there', async () => {
+test('detaches only the given tab and returns true', async () => {
   const { browser, attachments } = await start();
   await attachments.attach(1);
   await attachments.attach(2);
@@ -62,14 +65,14 @@ test('detach takes the debugger off and says that it was there', async () => {
   assert.deepEqual(attachments.attachedTabs(), [2]);
 });
 
-test('detach leaves a tab alone that has not our debugger', async () => {
+test('does not detach a tab that it did not attach', async () => {
   const { browser, attachments } = await start();
   browser.attached.add(1);
   assert.equal(await attachments.detach(1), false);
-  assert.deepEqual(browser.callsOf('debugger.detach'), []);
+  assert.deepEqual(browser.callsTo('debugger.detach'), []);
 });
 
-test('detach does not mind that the tab has gone', async () => {
+test('detaching a closed tab succeeds', async () => {
   const { browser, attachments } = await start();
   await attachments.attach(1);
   browser.closeTab(1);
@@ -77,45 +80,50 @@ test('detach does not mind that the tab has gone', async () => {
   assert.deepEqual(attachments.attachedTabs(), []);
 });
 
-test('the next life of the worker adopts what is still attached, and attaches no second time', async () => {
+// ---- restarts ----
+
+test('adopts tabs that are still attached after a restart, without attaching again', async () => {
   const { browser, attachments } = await start();
   await Promise.all([1, 2, 3].map(attachments.attach));
   await attachments.detach(3);
-  // While no worker lived, the person cancelled one tab and opened developer tools on two others.
+  // While the worker was stopped, the user cancelled debugging of one tab and opened DevTools on
+  // two others.
   browser.attached.delete(2);
   browser.attached.add(3).add(11);
-  const next = await startLife(browser)('attachments.js');
-  assert.deepEqual(next.attachedTabs(), []);
-  await next.adopt();
-  assert.deepEqual(next.attachedTabs(), [1]);
-  const before = browser.callsOf('debugger.attach').length;
-  await next.attach(1);
-  assert.equal(browser.callsOf('debugger.attach').length, before);
+  const restarted = await newWorker(browser)('attachments.js');
+  assert.deepEqual(restarted.attachedTabs(), []);
+  await restarted.adopt();
+  assert.deepEqual(restarted.attachedTabs(), [1]);
+  const before = browser.callsTo('debugger.attach').length;
+  await restarted.attach(1);
+  assert.equal(browser.callsTo('debugger.attach').length, before);
 });
 
-test('a first life adopts nothing', async () => {
+test('adopts nothing on the first start', async () => {
   const { browser, attachments } = await start();
   browser.attached.add(1);
   await attachments.adopt();
   assert.deepEqual(attachments.attachedTabs(), []);
 });
 
-test('a command goes to its tab or to the child it names, and its result comes back', async () => {
+// ---- commands ----
+
+test('sends a command to the tab or to the given child, and returns the result', async () => {
   const { browser, attachments } = await start();
   await attachments.attach(1);
-  browser.answer('debugger.sendCommand', (target, method) => ({ target, method }));
+  browser.stub('debugger.sendCommand', (target, method) => ({ target, method }));
   assert.deepEqual(await attachments.sendCommand(1, 'DOM.enable', { a: 1 }), {
     target: { tabId: 1 },
     method: 'DOM.enable',
   });
   await attachments.sendCommand(1, 'DOM.enable', {}, CHILD);
-  assert.deepEqual(browser.callsOf('debugger.sendCommand'), [
+  assert.deepEqual(browser.callsTo('debugger.sendCommand'), [
     [{ tabId: 1 }, 'DOM.enable', { a: 1 }],
     [{ tabId: 1, sessionId: CHILD }, 'DOM.enable', {}],
   ]);
 });
 
-test('Runtime that is on is switched off first, so that Chrome tells its contexts again', async () => {
+test('enabling Runtime twice disables it in between, so that Chrome reports contexts again', async () => {
   const { browser, attachments } = await start();
   await attachments.attach(1);
   await attachments.sendCommand(1, 'Runtime.enable', {});
@@ -124,7 +132,7 @@ test('Runtime that is on is switched off first, so that Chrome tells its context
   assert.deepEqual(sent(browser, 1), ['Runtime.enable', 'Runtime.disable', 'Runtime.enable']);
 });
 
-test('Runtime that was switched off is only switched on', async () => {
+test('enabling Runtime after a client disabled it only enables it', async () => {
   const { browser, attachments } = await start();
   await attachments.attach(1);
   await attachments.sendCommand(1, 'Runtime.enable', {});
@@ -133,7 +141,7 @@ test('Runtime that was switched off is only switched on', async () => {
   assert.deepEqual(sent(browser, 1), ['Runtime.enable', 'Runtime.disable', 'Runtime.enable']);
 });
 
-test('Runtime of a tab, of its child and of another tab are three things', async () => {
+test('tracks Runtime separately for a tab, its child and another tab', async () => {
   const { browser, attachments } = await start();
   await attachments.attach(1);
   await attachments.attach(11);
@@ -150,7 +158,7 @@ test('Runtime of a tab, of its child and of another tab are three things', async
   assert.deepEqual(sent(browser, 11), ['Runtime.enable']);
 });
 
-test('the next life still knows where Runtime is on, below a tab too', async () => {
+test('remembers after a restart where Runtime is enabled, in children too', async () => {
   const { browser, attachments } = await start();
   await Promise.all([1, 2, 3].map(attachments.attach));
   for (const tabId of [1, 2, 3]) {
@@ -158,31 +166,37 @@ test('the next life still knows where Runtime is on, below a tab too', async () 
   }
   await attachments.sendCommand(1, 'Runtime.enable', {}, CHILD);
   await attachments.sendCommand(2, 'Runtime.disable', {});
-  // The person cancelled this one while no worker lived.
+  // The user cancelled debugging of this tab while the worker was stopped.
   browser.attached.delete(3);
-  const next = await startLife(browser)('attachments.js');
-  await next.adopt();
-  await next.attach(3);
+  const restarted = await newWorker(browser)('attachments.js');
+  await restarted.adopt();
+  await restarted.attach(3);
   browser.calls.length = 0;
   for (const tabId of [1, 2, 3]) {
-    await next.sendCommand(tabId, 'Runtime.enable', {});
+    await restarted.sendCommand(tabId, 'Runtime.enable', {});
   }
-  await next.sendCommand(1, 'Runtime.enable', {}, CHILD);
+  await restarted.sendCommand(1, 'Runtime.enable', {}, CHILD);
   assert.deepEqual(sent(browser, 1), ['Runtime.disable', 'Runtime.enable']);
   assert.deepEqual(sent(browser, 1, CHILD), ['Runtime.disable', 'Runtime.enable']);
   assert.deepEqual([sent(browser, 2), sent(browser, 3)], [['Runtime.enable'], ['Runtime.enable']]);
 });
 
-test('a tab that is forgotten takes its children along, and no other tab', async () => {
+// ---- detached by Chrome ----
+
+test('when Chrome detaches a tab, forgets its children too, and no other tab', async () => {
   const { browser, attachments } = await start();
+  attachments.watchDebugger({ onEvent() {}, onDetached() {} });
   await attachments.attach(1);
   await attachments.attach(11);
   for (const tabId of [1, 11]) {
     await attachments.sendCommand(tabId, 'Runtime.enable', {});
     await attachments.sendCommand(tabId, 'Runtime.enable', {}, CHILD);
   }
-  assert.equal(attachments.forget(1), true);
-  assert.equal(attachments.forget(1), false);
+  browser.attached.delete(1);
+  browser.chrome.debugger.onDetach.fire({ tabId: 1 }, 'target_closed');
+  assert.deepEqual(attachments.attachedTabs(), [11]);
+  assert.equal(await attachments.detach(1), false);
+  await attachments.attach(1);
   browser.calls.length = 0;
   for (const tabId of [1, 11]) {
     await attachments.sendCommand(tabId, 'Runtime.enable', {});
@@ -196,29 +210,47 @@ test('a tab that is forgotten takes its children along, and no other tab', async
   assert.deepEqual([sent(browser, 11), sent(browser, 11, CHILD)], [offAndOn, offAndOn]);
 });
 
-test('a page that a client resized has its own size again before the debugger leaves it', async () => {
+test('does not detach a tab that Chrome detaches first', async () => {
+  const { browser, attachments } = await start();
+  attachments.watchDebugger({ onEvent() {}, onDetached() {} });
+  await attachments.attach(1);
+  const detached = attachments.detach(1);
+  browser.chrome.debugger.onDetach.fire({ tabId: 1 }, 'target_closed');
+  await detached;
+  assert.deepEqual(browser.callsTo('debugger.detach'), []);
+});
+
+// ---- page size ----
+
+test('restores the size of a resized page before detaching; a new attach waits', async () => {
   const { browser, attachments } = await start();
   await attachments.attach(1);
-  let looks = 0;
-  browser.answer('debugger.sendCommand', (_, method) =>
-    method === 'Page.getLayoutMetrics' ? { width: ++looks < 4 ? 400 : 780 } : {},
+  let reads = 0;
+  browser.stub('debugger.sendCommand', (_, method) =>
+    method === 'Page.getLayoutMetrics' ? { width: ++reads < 4 ? 400 : 780 } : {},
   );
   await attachments.sendCommand(1, 'Emulation.setDeviceMetricsOverride', { width: 400 });
   const detached = attachments.detach(1);
-  const again = attachments.attach(1);
+  const attachedAgain = attachments.attach(1);
   await detached;
-  assert.equal(looks, 4, 'waits until the page has another size');
+  assert.equal(reads, 4, 'waits until the size has changed');
   assert.ok(sent(browser, 1).includes('Emulation.clearDeviceMetricsOverride'));
-  await again;
-  assert.equal(attachments.isAttached(1), true, 'who asked meanwhile has it again afterwards');
-  assert.equal(browser.callsOf('debugger.attach').length, 2);
+  await attachedAgain;
+  assert.equal(attachments.isAttached(1), true);
+  assert.equal(browser.callsTo('debugger.attach').length, 2);
 });
 
-test('a page that does not answer keeps the debugger for a moment only', async () => {
+test('detaches after a timeout if the page does not respond', async (context) => {
   const { browser, attachments } = await start();
   await attachments.attach(1);
   await attachments.sendCommand(1, 'Emulation.setDeviceMetricsOverride', { width: 400 });
-  browser.answer('debugger.sendCommand', () => new Promise(() => {}));
-  assert.equal(await attachments.detach(1), true);
+  browser.stub('debugger.sendCommand', () => new Promise(() => {}));
+  mock.timers.enable({ apis: ['setTimeout'] });
+  context.after(() => mock.timers.reset());
+  const detached = attachments.detach(1);
+  await settle();
+  assert.deepEqual([...browser.attached], [1]);
+  mock.timers.tick(500);
+  assert.equal(await detached, true);
   assert.deepEqual([...browser.attached], []);
 });

@@ -1,39 +1,39 @@
-/** What the button says. */
+/** The badge and tooltip of the toolbar button. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { describe, showBadge } from '../../extension/badge.js';
 import { FakeBrowser } from './fake_chrome.mjs';
 
-test('a relay without tabs in use shows "on"', () => {
+test('shows "on" when connected with no tabs in use', () => {
   const [text, , title] = describe('connected', 0);
   assert.deepEqual([text, title], ['on', 'Tabwire: connected']);
 });
 
-test('tabs in use are counted, and the words agree with the count', () => {
+test('shows the number of tabs in use', () => {
   assert.deepEqual(
     [describe('connected', 1)[0], describe('connected', 1)[2]],
-    ['1', 'Tabwire: 1 tab is in use'],
+    ['1', 'Tabwire: 1 tab in use'],
   );
   assert.deepEqual(
     [describe('connected', 3)[0], describe('connected', 3)[2]],
-    ['3', 'Tabwire: 3 tabs are in use'],
+    ['3', 'Tabwire: 3 tabs in use'],
   );
 });
 
-test('switched off says so', () => {
+test('shows "off" when turned off', () => {
   const [text, , title] = describe('stopped', 0);
-  assert.deepEqual([text, title], ['off', 'Tabwire: switched off']);
+  assert.deepEqual([text, title], ['off', 'Tabwire: turned off']);
 });
 
-test('without a relay nothing is claimed, however many tabs still have the debugger', () => {
+test('shows no text without a relay, even if tabs are still attached', () => {
   for (const state of ['offline', 'connecting']) {
     const [text, , title] = describe(state, 2);
-    assert.deepEqual([text, title], ['', 'Tabwire: no relay is running']);
+    assert.deepEqual([text, title], ['', 'Tabwire: not connected']);
   }
 });
 
-test('in use, idle and off differ in colour', () => {
+test('uses different colours for in use, idle and off', () => {
   const colours = [
     describe('connected', 1)[1],
     describe('connected', 0)[1],
@@ -42,7 +42,7 @@ test('in use, idle and off differ in colour', () => {
   assert.equal(new Set(colours).size, 3);
 });
 
-test('the button gets text, colours and title', () => {
+test('sets text, colours and title of the button', () => {
   const browser = new FakeBrowser();
   globalThis.chrome = browser.chrome;
   showBadge('connected', 2);
@@ -55,10 +55,10 @@ test('the button gets text, colours and title', () => {
   ]);
 });
 
-test('a browser that cannot colour the text of a badge is served too', () => {
+test('works in a browser without setBadgeTextColor', () => {
   const browser = new FakeBrowser();
   delete browser.chrome.action.setBadgeTextColor;
   globalThis.chrome = browser.chrome;
   showBadge('stopped', 0);
-  assert.deepEqual(browser.callsOf('action.setBadgeText'), [[{ text: 'off' }]]);
+  assert.deepEqual(browser.callsTo('action.setBadgeText'), [[{ text: 'off' }]]);
 });

@@ -1,33 +1,36 @@
-/** What the relay may ask for, and what it is refused. How the calls are written is in `wire.test.mjs`. */
+/** The relay's calls: what they do and when they fail. `wire.test.mjs` checks their encoding. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { FakeBrowser } from './fake_chrome.mjs';
-import { startLife } from './life.mjs';
+import { FakeBrowser, settle } from './fake_chrome.mjs';
+import { newWorker } from './worker.mjs';
 
 async function start(...tabs) {
   const browser = new FakeBrowser(...tabs);
-  const { runCommand } = await startLife(browser)('commands.js');
+  const load = newWorker(browser);
+  const { runCommand } = await load('commands.js');
+  const { watchTabs } = await load('tab_events.js');
+  watchTabs(() => {});
   return { browser, runCommand };
 }
 
 const page = (id, url = `https://example.org/${id}`) => ({ id, url });
 
-test('a command that is not known is refused by name', async () => {
+test('rejects an unknown command by name', async () => {
   const { runCommand } = await start();
   await assert.rejects(runCommand('selfDestruct', {}), {
     message: 'Unknown command: selfDestruct',
   });
 });
 
-test('what every object has is no command', async () => {
+test('does not take inherited properties for commands', async () => {
   const { runCommand } = await start();
   for (const method of ['toString', 'constructor', '__proto__', 'hasOwnProperty']) {
     await assert.rejects(runCommand(method, {}), { message: `Unknown command: ${method}` });
   }
 });
 
-test('attaching to a restricted page is refused before Chrome is asked', async () => {
+test('refuses to attach to a restricted page, without asking Chrome', async () => {
   const { browser, runCommand } = await start(
     page(1, 'chrome://settings/'),
     page(2, 'https://chromewebstore.google.com/'),
@@ -35,36 +38,29 @@ test('attaching to a restricted page is refused before Chrome is asked', async (
   for (const tabId of [1, 2]) {
     await assert.rejects(
       runCommand('attachTab', { tabId }),
-      /Cannot attach to this target: .* Chrome keeps from extensions/,
+      /^Error: Cannot attach to this target: .* is a restricted page$/,
     );
   }
-  assert.deepEqual(browser.callsOf('debugger.attach'), []);
+  assert.deepEqual(browser.callsTo('debugger.attach'), []);
 });
 
-test('a discarded tab is loaded, and attached to when its document is there', async () => {
-  const browser = new FakeBrowser({ ...page(1), discarded: true });
-  const life = startLife(browser);
-  const [{ runCommand }, { watchTabs }] = [await life('commands.js'), await life('tabs.js')];
-  watchTabs(() => {});
+test('loads a discarded tab, and attaches once its document has arrived', async () => {
+  const { browser, runCommand } = await start({ ...page(1), discarded: true });
   const attached = runCommand('attachTab', { tabId: 1 });
-  await new Promise((resolve) => setImmediate(resolve));
-  assert.deepEqual(browser.callsOf('tabs.reload').length, 1);
-  assert.deepEqual(
-    browser.callsOf('debugger.attach'),
-    [],
-    'its empty document is not what the client means',
-  );
+  await settle();
+  assert.deepEqual(browser.callsTo('tabs.reload').length, 1);
+  assert.deepEqual(browser.callsTo('debugger.attach'), [], 'not to the empty document');
   browser.chrome.webNavigation.onCommitted.fire({ tabId: 1, frameId: 0, url: page(1).url });
   await attached;
-  assert.equal(browser.callsOf('debugger.attach').length, 1);
+  assert.equal(browser.callsTo('debugger.attach').length, 1);
 });
 
-test('attaching to a tab that has gone is refused with the words of Chrome', async () => {
+test("attaching to a closed tab fails with Chrome's own message", async () => {
   const { runCommand } = await start();
   await assert.rejects(runCommand('attachTab', { tabId: 7 }), { message: 'No tab with id: 7.' });
 });
 
-test('a tab that is asked for comes attached and described', async () => {
+test('attaches a created tab and describes it', async () => {
   const { browser, runCommand } = await start();
   const created = await runCommand('createTab', { url: 'https://example.org/new' });
   assert.deepEqual([...browser.attached], [created.tabId]);
@@ -74,13 +70,13 @@ test('a tab that is asked for comes attached and described', async () => {
   );
 });
 
-test('a tab that is asked for without an address is empty and in the background', async () => {
+test('creates an empty background tab by default', async () => {
   const { browser, runCommand } = await start();
   await runCommand('createTab');
-  assert.deepEqual(browser.callsOf('tabs.create'), [[{ url: 'about:blank', active: false }]]);
+  assert.deepEqual(browser.callsTo('tabs.create'), [[{ url: 'about:blank', active: false }]]);
 });
 
-test('no tab is opened on a restricted page, or on what is no address', async () => {
+test('refuses to create a tab with a restricted or relative URL', async () => {
   const { browser, runCommand } = await start();
   for (const url of ['chrome://settings/', 'CHROME://settings/', 'popup.html']) {
     await assert.rejects(runCommand('createTab', { url }), /Cannot open/);
@@ -88,9 +84,9 @@ test('no tab is opened on a restricted page, or on what is no address', async ()
   assert.equal(browser.tabs.size, 0);
 });
 
-test('a new tab that cannot be attached is closed again, because nobody would know of it', async () => {
+test('closes a created tab that cannot be attached', async () => {
   const { browser, runCommand } = await start();
-  browser.answer('debugger.attach', () => {
+  browser.stub('debugger.attach', () => {
     throw new Error('Cannot attach to this target.');
   });
   await assert.rejects(runCommand('createTab', { url: 'file:///home/x' }), {
@@ -99,24 +95,24 @@ test('a new tab that cannot be attached is closed again, because nobody would kn
   assert.equal(browser.tabs.size, 0);
 });
 
-test("Chrome's refusal of a command reaches the relay with its code", async () => {
+test("keeps the code of Chrome's error for a command", async () => {
   const { browser, runCommand } = await start(page(1));
-  const refusal = JSON.stringify({ code: -32601, message: "'Browser.close' wasn't found" });
-  browser.answer('debugger.sendCommand', () => {
-    throw new Error(refusal);
+  const error = JSON.stringify({ code: -32601, message: "'Browser.close' wasn't found" });
+  browser.stub('debugger.sendCommand', () => {
+    throw new Error(error);
   });
   await assert.rejects(runCommand('cdpCommand', { tabId: 1, method: 'Browser.close' }), {
-    message: refusal,
+    message: error,
   });
 });
 
-test('a command without parameters is sent with none', async () => {
+test('sends empty parameters if a command has none', async () => {
   const { browser, runCommand } = await start(page(1));
   await runCommand('cdpCommand', { tabId: 1, method: 'Page.enable' });
-  assert.deepEqual(browser.callsOf('debugger.sendCommand'), [[{ tabId: 1 }, 'Page.enable', {}]]);
+  assert.deepEqual(browser.callsTo('debugger.sendCommand'), [[{ tabId: 1 }, 'Page.enable', {}]]);
 });
 
-test('detaching, closing and activating act on the tab that is named, and on no other', async () => {
+test('detaches, closes and activates only the given tab', async () => {
   const { browser, runCommand } = await start(page(1), page(2), page(3));
   await runCommand('attachTab', { tabId: 1 });
   await runCommand('attachTab', { tabId: 2 });
@@ -125,5 +121,5 @@ test('detaching, closing and activating act on the tab that is named, and on no 
   await runCommand('closeTab', { tabId: 3 });
   assert.deepEqual([...browser.tabs.keys()], [1, 2]);
   await runCommand('activateTab', { tabId: 2 });
-  assert.deepEqual(browser.callsOf('tabs.update'), [[2, { active: true }]]);
+  assert.deepEqual(browser.callsTo('tabs.update'), [[2, { active: true }]]);
 });

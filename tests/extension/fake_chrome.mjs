@@ -1,15 +1,19 @@
 /**
- * A browser for the extension's own tests: tabs, debugger, storage and events, held in memory.
+ * An in-memory browser for unit tests of the extension: tabs, debugger, storage and events.
  *
- * It behaves as Chrome does where the extension relies on it (a second attach is refused, a tab that has gone is an
- * error), records every call in `calls`, and lets a test answer any call in its own way with `answer`. Every answer comes
- * after a microtask, so `turn()` is enough to see the end of whatever was started.
+ * It behaves like Chrome where the extension relies on it: a second attach fails, and so does a
+ * call for a closed tab. It records every call in `calls`. A test can replace the result of any
+ * call with `stub`. Every call returns after a microtask, so after `settle()` everything that was
+ * started has finished.
  */
 
-/** One turn of the event loop: everything that waits for the fakes alone has happened after it. */
-export const turn = () => new Promise((resolve) => setImmediate(resolve));
+/**
+ * Waits for one turn of the event loop, in which everything that depends only on the fakes
+ * finishes.
+ */
+export const settle = () => new Promise((resolve) => setImmediate(resolve));
 
-/** An event as Chrome's `addListener` offers it; `fire` is the test's. */
+/** An event of a Chrome API. The test triggers it with `fire`. */
 class FakeEvent {
   #listeners = new Set();
 
@@ -17,7 +21,7 @@ class FakeEvent {
     this.#listeners.add(listener);
   }
 
-  get isHeard() {
+  get hasListeners() {
     return this.#listeners.size > 0;
   }
 
@@ -28,9 +32,9 @@ class FakeEvent {
   }
 }
 
-/** The popup's end of a port to the service worker. */
+/** The port that the service worker gets when a popup connects. */
 export class FakePort {
-  /** What the worker has posted. */
+  /** The messages that the worker has posted. */
   posted = [];
   onMessage = new FakeEvent();
   onDisconnect = new FakeEvent();
@@ -41,17 +45,17 @@ export class FakePort {
 }
 
 export class FakeBrowser {
-  /** Every call to an API, as `['debugger.attach', ...arguments]`. */
+  /** Every API call, as `['debugger.attach', ...arguments]`. */
   calls = [];
   /** @type {Map<number, object>} */
   tabs = new Map();
-  /** @type {Set<number>} The tabs whose debugger this extension holds. */
+  /** @type {Set<number>} The tabs with a debugger attached. */
   attached = new Set();
   local = {};
   session = {};
   /** The port in `relay.json`. */
   installedPort = 19222;
-  #answers = new Map();
+  #stubs = new Map();
   #lastTabId = 900;
 
   constructor(...tabs) {
@@ -61,14 +65,14 @@ export class FakeBrowser {
     this.chrome = this.#makeChrome();
   }
 
-  /** A tab that is just there; nobody is told. */
+  /** Adds a tab without firing an event. */
   addTab(tab) {
     const id = tab.id ?? (this.#lastTabId += 1);
     this.tabs.set(id, { title: '', status: 'complete', windowId: 1, ...tab, id });
     return this.tabs.get(id);
   }
 
-  /** The person opens a tab, or a page of the tab `openedBy` does. */
+  /** The user opens a tab, or the page in the tab `openedBy` does. */
   openTab(tab, openedBy) {
     const opened = this.addTab(tab);
     this.chrome.tabs.onCreated.fire({ ...opened });
@@ -82,7 +86,7 @@ export class FakeBrowser {
     return opened;
   }
 
-  /** The person navigates, or a page changes its title. */
+  /** The user navigates, or a page changes its title. */
   changeTab(id, change) {
     Object.assign(this.tabs.get(id), change);
     this.chrome.tabs.onUpdated.fire(id, change, { ...this.tabs.get(id) });
@@ -94,69 +98,25 @@ export class FakeBrowser {
     this.chrome.tabs.onRemoved.fire(id, {});
   }
 
-  /** From now on this call is answered by `make`, which may throw, or wait. */
-  answer(name, make) {
-    this.#answers.set(name, make);
+  /** From now on `handler` handles calls of this name. It may throw, or return a promise. */
+  stub(name, handler) {
+    this.#stubs.set(name, handler);
   }
 
   /** The arguments of every call of this name, oldest first. */
-  callsOf(name) {
+  callsTo(name) {
     return this.calls.filter(([called]) => called === name).map(([, ...args]) => args);
   }
 
-  /** Chrome's DevTools id of a tab's page. */
+  /** The DevTools target id of a tab's page. */
   targetId(tabId) {
     return this.tabs.get(tabId)?.targetId ?? `TARGET-${tabId}`;
   }
 
   #makeChrome() {
-    const known = (id) => {
-      const tab = this.tabs.get(id);
-      if (!tab) {
-        throw new Error(`No tab with id: ${id}.`);
-      }
-      return { ...tab };
-    };
-    const api =
-      (name, usual) =>
-      async (...args) => {
-        this.calls.push([name, ...args]);
-        return (this.#answers.get(name) ?? usual)(...args);
-      };
     return {
-      debugger: {
-        attach: api('debugger.attach', ({ tabId }) => {
-          known(tabId);
-          if (this.attached.has(tabId)) {
-            throw new Error(`Another debugger is already attached to the tab with id: ${tabId}.`);
-          }
-          this.attached.add(tabId);
-        }),
-        detach: api('debugger.detach', ({ tabId }) => {
-          if (!this.attached.delete(tabId)) {
-            throw new Error(`Debugger is not attached to the tab with id: ${tabId}.`);
-          }
-        }),
-        sendCommand: api('debugger.sendCommand', () => ({})),
-        getTargets: api('debugger.getTargets', () => this.#targets()),
-        onEvent: new FakeEvent(),
-        onDetach: new FakeEvent(),
-      },
-      tabs: {
-        get: api('tabs.get', known),
-        query: api('tabs.query', () => [...this.tabs.keys()].map(known)),
-        create: api('tabs.create', ({ url }) => this.openTab({ url })),
-        update: api('tabs.update', known),
-        reload: api('tabs.reload', known),
-        remove: api('tabs.remove', (id) => {
-          known(id);
-          this.closeTab(id);
-        }),
-        onCreated: new FakeEvent(),
-        onUpdated: new FakeEvent(),
-        onRemoved: new FakeEvent(),
-        onReplaced: new FakeEvent(),
-      },
+      debugger: this.#makeDebugger(),
+      tabs: this.#makeTabs(),
       webNavigation: {
         onCreatedNavigationTarget: new FakeEvent(),
         onCommitted: new FakeEvent(),
@@ -166,16 +126,13 @@ export class FakeBrowser {
         onDOMContentLoaded: new FakeEvent(),
       },
       windows: {
-        create: api('windows.create', ({ url }) => ({
+        create: this.#api('windows.create', ({ url }) => ({
           tabs: [this.openTab({ url, windowId: 2 })],
         })),
-        update: api('windows.update', () => ({})),
+        update: this.#api('windows.update', () => ({})),
       },
-      storage: {
-        local: this.#makeStorage('local', api),
-        session: this.#makeStorage('session', api),
-      },
-      alarms: { create: api('alarms.create', () => {}), onAlarm: new FakeEvent() },
+      storage: { local: this.#makeStorage('local'), session: this.#makeStorage('session') },
+      alarms: { create: this.#api('alarms.create', () => {}), onAlarm: new FakeEvent() },
       runtime: {
         getManifest: () => ({ version: '0.1.0' }),
         getURL: (path) => `chrome-extension://tabwire/${path}`,
@@ -184,30 +141,86 @@ export class FakeBrowser {
         onInstalled: new FakeEvent(),
       },
       action: {
-        setBadgeText: api('action.setBadgeText', () => {}),
-        setBadgeBackgroundColor: api('action.setBadgeBackgroundColor', () => {}),
-        setBadgeTextColor: api('action.setBadgeTextColor', () => {}),
-        setTitle: api('action.setTitle', () => {}),
+        setBadgeText: this.#api('action.setBadgeText', () => {}),
+        setBadgeBackgroundColor: this.#api('action.setBadgeBackgroundColor', () => {}),
+        setBadgeTextColor: this.#api('action.setBadgeTextColor', () => {}),
+        setTitle: this.#api('action.setTitle', () => {}),
       },
     };
   }
 
-  #makeStorage(area, api) {
+  #makeDebugger() {
     return {
-      get: api(`storage.${area}.get`, (keys) => {
+      attach: this.#api('debugger.attach', ({ tabId }) => {
+        this.#getTab(tabId);
+        if (this.attached.has(tabId)) {
+          throw new Error(`Another debugger is already attached to the tab with id: ${tabId}.`);
+        }
+        this.attached.add(tabId);
+      }),
+      detach: this.#api('debugger.detach', ({ tabId }) => {
+        if (!this.attached.delete(tabId)) {
+          throw new Error(`Debugger is not attached to the tab with id: ${tabId}.`);
+        }
+      }),
+      sendCommand: this.#api('debugger.sendCommand', () => ({})),
+      getTargets: this.#api('debugger.getTargets', () => this.#targets()),
+      onEvent: new FakeEvent(),
+      onDetach: new FakeEvent(),
+    };
+  }
+
+  #makeTabs() {
+    const getTab = (id) => this.#getTab(id);
+    return {
+      get: this.#api('tabs.get', getTab),
+      query: this.#api('tabs.query', () => [...this.tabs.keys()].map(getTab)),
+      create: this.#api('tabs.create', ({ url }) => this.openTab({ url })),
+      update: this.#api('tabs.update', getTab),
+      reload: this.#api('tabs.reload', getTab),
+      remove: this.#api('tabs.remove', (id) => {
+        getTab(id);
+        this.closeTab(id);
+      }),
+      onCreated: new FakeEvent(),
+      onUpdated: new FakeEvent(),
+      onRemoved: new FakeEvent(),
+      onReplaced: new FakeEvent(),
+    };
+  }
+
+  /** An API function that records its calls, and that a test can stub. */
+  #api(name, implementation) {
+    return async (...args) => {
+      this.calls.push([name, ...args]);
+      return (this.#stubs.get(name) ?? implementation)(...args);
+    };
+  }
+
+  #getTab(id) {
+    const tab = this.tabs.get(id);
+    if (!tab) {
+      throw new Error(`No tab with id: ${id}.`);
+    }
+    return { ...tab };
+  }
+
+  #makeStorage(area) {
+    return {
+      get: this.#api(`storage.${area}.get`, (keys) => {
         const wanted = [keys].flat().filter((key) => key in this[area]);
         return structuredClone(Object.fromEntries(wanted.map((key) => [key, this[area][key]])));
       }),
-      set: api(`storage.${area}.set`, (values) => {
+      set: this.#api(`storage.${area}.set`, (values) => {
         Object.assign(this[area], structuredClone(values));
       }),
-      remove: api(`storage.${area}.remove`, (key) => {
+      remove: this.#api(`storage.${area}.remove`, (key) => {
         delete this[area][key];
       }),
     };
   }
 
-  /** Beside its page, a tab has targets of other types, and there are targets without a tab. */
+  /** A tab has targets of other types besides its page, and some targets have no tab. */
   #targets() {
     const pages = [...this.tabs.values()].filter((tab) => tab.targetId !== null);
     return pages.flatMap(({ id }) => [

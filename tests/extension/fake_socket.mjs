@@ -1,4 +1,7 @@
-/** A WebSocket whose other end is the test: nothing is on the network, and nothing happens by itself. */
+/**
+ * A WebSocket whose remote end is the test. Nothing goes over the network, and nothing happens by
+ * itself.
+ */
 
 export class FakeSocket {
   /** @type {FakeSocket[]} Every socket since `reset`, oldest first. */
@@ -12,7 +15,7 @@ export class FakeSocket {
     return FakeSocket.all.at(-1);
   }
 
-  /** The frames that were sent, as text. */
+  /** The text of each frame sent. */
   frames = [];
   isClosed = false;
 
@@ -25,28 +28,28 @@ export class FakeSocket {
     this.frames.push(frame);
   }
 
-  /** The messages that were sent, whichever frames they shared. */
+  /** The messages sent, regardless of how they were framed. */
   get messages() {
     return this.frames.flatMap((frame) => JSON.parse(frame));
   }
 
-  /** Chrome tells of the end later, so this does not call `onclose`. */
+  /** Does not call `onclose`: Chrome fires it later. */
   close() {
     this.isClosed = true;
   }
 
-  // ---- the test's end ----
+  // ---- remote end ----
 
-  opens() {
+  accept() {
     this.onopen();
   }
 
-  receives(message) {
+  receive(message) {
     this.onmessage({ data: typeof message === 'string' ? message : JSON.stringify(message) });
   }
 
-  /** The other end has closed, or was never there. */
-  ends() {
+  /** The relay closes the connection, or no relay was listening. */
+  drop() {
     this.onclose();
   }
 }

@@ -1,99 +1,98 @@
-/** Frames for tabs that nobody looks at: drawn while something waits for them, and not for longer. */
+/** Frames in background tabs: drawn while a command waits for them, and no longer. */
 
 import assert from 'node:assert/strict';
 import { mock, test } from 'node:test';
-import { FakeBrowser } from './fake_chrome.mjs';
-import { startLife } from './life.mjs';
+import { settle } from './fake_chrome.mjs';
+import { browserWithTabs, newWorker } from './worker.mjs';
 
-/** A worker with tab 1, a clock that only the test moves, and commands that are answered only when the test says so. */
+/** A worker attached to tab 1. The test controls the clock and replies to commands. */
 async function start(context) {
-  const browser = new FakeBrowser({ id: 1, url: 'https://example.org/' });
-  const attachments = await startLife(browser)('attachments.js');
+  const browser = browserWithTabs(1);
+  const attachments = await newWorker(browser)('attachments.js');
+  attachments.watchDebugger({ onEvent() {}, onDetached() {} });
   await attachments.attach(1);
-  const waiting = [];
-  const answeredAtOnce = /^Page\.(start|stop)Screencast$/;
-  browser.answer('debugger.sendCommand', (_, method) =>
-    answeredAtOnce.test(method) ? {} : new Promise((resolve) => waiting.push(() => resolve({}))),
+  const pending = [];
+  const screencast = /^Page\.(start|stop)Screencast$/;
+  browser.stub('debugger.sendCommand', (_, method) =>
+    screencast.test(method) ? {} : new Promise((resolve) => pending.push(() => resolve({}))),
   );
   mock.timers.enable({ apis: ['setTimeout'] });
   context.after(() => mock.timers.reset());
   return {
-    ask: (method) => {
+    send: (method) => {
       attachments.sendCommand(1, method, {});
     },
-    async answer() {
-      waiting.shift()();
-      await Promise.resolve()
-        .then(() => {})
-        .then(() => {})
-        .then(() => {});
+    /** Replies to the oldest command. */
+    async reply() {
+      pending.shift()();
+      await settle();
     },
-    pass: (ms) => mock.timers.tick(ms),
-    forget: () => attachments.forget(1),
-    casts: () =>
+    tick: (ms) => mock.timers.tick(ms),
+    detach: () => browser.chrome.debugger.onDetach.fire({ tabId: 1 }, 'target_closed'),
+    screencasts: () =>
       browser
-        .callsOf('debugger.sendCommand')
+        .callsTo('debugger.sendCommand')
         .map(([, method]) => method)
-        .filter((method) => answeredAtOnce.test(method)),
+        .filter((method) => screencast.test(method)),
   };
 }
 
-test('a command that is answered soon draws nothing', async (context) => {
+test('runs no screencast for a command with a quick reply', async (context) => {
   const tab = await start(context);
-  tab.ask('Runtime.callFunctionOn');
-  tab.pass(20);
-  await tab.answer();
-  tab.pass(5_000);
-  assert.deepEqual(tab.casts(), []);
+  tab.send('Runtime.callFunctionOn');
+  tab.tick(20);
+  await tab.reply();
+  tab.tick(5_000);
+  assert.deepEqual(tab.screencasts(), []);
 });
 
-test('one that is not has frames until it is answered, and a moment longer', async (context) => {
+test('runs a screencast while a slow command has no reply, and a moment longer', async (context) => {
   const tab = await start(context);
-  tab.ask('Runtime.callFunctionOn');
-  tab.ask('Input.dispatchMouseEvent');
-  tab.pass(30);
-  assert.deepEqual(tab.casts(), ['Page.startScreencast']);
-  await tab.answer();
-  tab.pass(5_000);
-  assert.deepEqual(tab.casts(), ['Page.startScreencast'], 'the other one still waits');
-  await tab.answer();
-  assert.deepEqual(tab.casts(), ['Page.startScreencast']);
-  tab.pass(5_000);
-  assert.deepEqual(tab.casts(), ['Page.startScreencast', 'Page.stopScreencast']);
+  tab.send('Runtime.callFunctionOn');
+  tab.send('Input.dispatchMouseEvent');
+  tab.tick(30);
+  assert.deepEqual(tab.screencasts(), ['Page.startScreencast']);
+  await tab.reply();
+  tab.tick(5_000);
+  assert.deepEqual(tab.screencasts(), ['Page.startScreencast'], 'the other command is in flight');
+  await tab.reply();
+  assert.deepEqual(tab.screencasts(), ['Page.startScreencast']);
+  tab.tick(5_000);
+  assert.deepEqual(tab.screencasts(), ['Page.startScreencast', 'Page.stopScreencast']);
 });
 
-test('a screenshot has frames at once; what has no use for them never has', async (context) => {
+test('runs a screencast immediately for a screenshot, and none for a navigation', async (context) => {
   const tab = await start(context);
-  tab.ask('Page.navigate');
-  tab.pass(5_000);
-  assert.deepEqual(tab.casts(), []);
-  tab.ask('Page.captureScreenshot');
-  assert.deepEqual(tab.casts(), ['Page.startScreencast']);
+  tab.send('Page.navigate');
+  tab.tick(5_000);
+  assert.deepEqual(tab.screencasts(), []);
+  tab.send('Page.captureScreenshot');
+  assert.deepEqual(tab.screencasts(), ['Page.startScreencast']);
 });
 
-test("a client's screencast is left alone, and its end does not leave others waiting", async (context) => {
+test("uses a client's screencast, and starts its own when the client stops", async (context) => {
   const tab = await start(context);
-  tab.ask('Page.startScreencast');
-  tab.ask('Runtime.evaluate');
-  tab.pass(30);
-  assert.deepEqual(tab.casts(), ['Page.startScreencast'], "the client's own");
-  tab.ask('Page.stopScreencast');
-  assert.deepEqual(tab.casts(), [
+  tab.send('Page.startScreencast');
+  tab.send('Runtime.evaluate');
+  tab.tick(30);
+  assert.deepEqual(tab.screencasts(), ['Page.startScreencast'], "the client's own");
+  tab.send('Page.stopScreencast');
+  assert.deepEqual(tab.screencasts(), [
     'Page.startScreencast',
     'Page.stopScreencast',
     'Page.startScreencast',
   ]);
-  await tab.answer();
-  tab.pass(5_000);
-  assert.deepEqual(tab.casts().slice(3), ['Page.stopScreencast']);
+  await tab.reply();
+  tab.tick(5_000);
+  assert.deepEqual(tab.screencasts().slice(3), ['Page.stopScreencast']);
 });
 
-test('nothing is sent to a tab that has lost the debugger', async (context) => {
+test('sends nothing to a tab after it is detached', async (context) => {
   const tab = await start(context);
-  tab.ask('Runtime.evaluate');
-  tab.pass(30);
-  tab.forget();
-  await tab.answer();
-  tab.pass(5_000);
-  assert.deepEqual(tab.casts(), ['Page.startScreencast']);
+  tab.send('Runtime.evaluate');
+  tab.tick(30);
+  tab.detach();
+  await tab.reply();
+  tab.tick(5_000);
+  assert.deepEqual(tab.screencasts(), ['Page.startScreencast']);
 });

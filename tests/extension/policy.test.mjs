@@ -1,10 +1,10 @@
-/** Which pages stay the person's alone. */
+/** Which pages are restricted. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isRestricted } from '../../extension/policy.js';
 
-test("the browser's own pages are restricted", () => {
+test("restricts the browser's own pages", () => {
   const own = [
     'chrome://settings/',
     'chrome://newtab/',
@@ -22,25 +22,25 @@ test("the browser's own pages are restricted", () => {
   }
 });
 
-test('other extensions, developer tools and page sources are restricted', () => {
-  const kept = [
+test('restricts other extensions, DevTools and view-source', () => {
+  const restricted = [
     'chrome-extension://jdnijfjfenoiidgbdaeakppincocjdkn/popup.html',
     'devtools://devtools/bundled/inspector.html',
     'view-source:https://example.org/',
     'isolated-app://app/',
   ];
-  for (const url of kept) {
+  for (const url of restricted) {
     assert.equal(isRestricted(url), true, url);
   }
 });
 
-test('the web store is restricted at its old and its new address', () => {
+test('restricts the old and the new web store', () => {
   assert.equal(isRestricted('https://chromewebstore.google.com/detail/x/y'), true);
   assert.equal(isRestricted('https://chrome.google.com/webstore/category/extensions'), true);
   assert.equal(isRestricted('https://chrome.google.com/webstore'), true);
 });
 
-test('neighbours of the web store are not restricted', () => {
+test('allows similar URLs outside the web store', () => {
   for (const url of [
     'https://chrome.google.com/',
     'https://www.google.com/webstore',
@@ -50,13 +50,13 @@ test('neighbours of the web store are not restricted', () => {
   }
 });
 
-test('an empty page is not restricted, whether it has an address yet or not', () => {
+test('allows empty pages, with or without a URL', () => {
   for (const url of [undefined, '', 'about:blank', 'about:blank#x', 'about:srcdoc']) {
     assert.equal(isRestricted(url), false, url);
   }
 });
 
-test('ordinary pages are not restricted, whatever their address contains', () => {
+test('allows ordinary pages, whatever their URL contains', () => {
   const ordinary = [
     'https://example.org/',
     'http://127.0.0.1:8080/',
@@ -70,7 +70,7 @@ test('ordinary pages are not restricted, whatever their address contains', () =>
   }
 });
 
-test('an address is read as Chrome reads it: neither capitals nor spaces get a restricted page through', () => {
+test('parses URLs like Chrome: capitals and spaces do not bypass the check', () => {
   for (const url of [
     'CHROME://settings/',
     ' chrome://settings/',
@@ -81,7 +81,7 @@ test('an address is read as Chrome reads it: neither capitals nor spaces get a r
   }
 });
 
-test('what is no address is restricted, because Chrome would look for it inside this extension', () => {
+test('restricts relative URLs, which Chrome would resolve inside this extension', () => {
   for (const url of ['popup.html', 'example.org', '/x', 'http://']) {
     assert.equal(isRestricted(url), true, url);
   }

@@ -1,4 +1,4 @@
-/** How messages are written and read, apart from what the fixtures show (`wire.test.mjs`). */
+/** Encoding and decoding of messages, beyond the fixtures that `wire.test.mjs` checks. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -11,28 +11,28 @@ import {
   reply,
 } from '../../extension/protocol.js';
 
-test('a result of nothing is written as an empty object, because a reply without result says nothing', () => {
+test('writes an empty object for a missing result', () => {
   assert.deepEqual(JSON.parse(reply(3, undefined)), { id: 3, result: {} });
   assert.deepEqual(JSON.parse(reply(3, null)), { id: 3, result: {} });
   assert.deepEqual(JSON.parse(reply(3, { a: 1 })), { id: 3, result: { a: 1 } });
 });
 
-test('a result that is false or zero is kept', () => {
+test('keeps a result of false or zero', () => {
   assert.deepEqual(JSON.parse(reply(3, 0)), { id: 3, result: 0 });
   assert.deepEqual(JSON.parse(reply(3, false)), { id: 3, result: false });
 });
 
-test('an event without parameters has none', () => {
+test('omits missing parameters of an event', () => {
   assert.equal(event('pong'), '{"method":"pong"}');
   assert.equal(event('tabRemoved', { tabId: 1 }), '{"method":"tabRemoved","params":{"tabId":1}}');
 });
 
-test('one message is a frame as it is, several are an array', () => {
+test('writes one message as an object, and several as an array', () => {
   assert.equal(joinFrame(['{"a":1}']), '{"a":1}');
   assert.equal(joinFrame(['{"a":1}', '{"b":2}']), '[{"a":1},{"b":2}]');
 });
 
-test('a frame of one message and a frame of several are read alike', () => {
+test('reads a single message and an array', () => {
   assert.deepEqual(parseFrame('{"method":"ping"}'), [{ method: 'ping' }]);
   assert.deepEqual(parseFrame('[{"method":"ping"},{"id":1,"method":"listTabs"}]'), [
     { method: 'ping' },
@@ -40,7 +40,7 @@ test('a frame of one message and a frame of several are read alike', () => {
   ]);
 });
 
-test('what is no message is passed over, and its neighbours are kept', () => {
+test('skips invalid messages and keeps the valid ones', () => {
   for (const text of [
     '',
     'not json',
@@ -57,7 +57,7 @@ test('what is no message is passed over, and its neighbours are kept', () => {
   assert.deepEqual(parseFrame('[null,7,{"id":1},{"method":"ping"}]'), [{ method: 'ping' }]);
 });
 
-test("an error with Chrome's code keeps code, message and data", () => {
+test("keeps code, message and data of Chrome's errors", () => {
   const coded = { code: -32000, message: 'Cannot find context with specified id', data: 'more' };
   assert.deepEqual(describeError(new Error(JSON.stringify(coded))), coded);
   assert.deepEqual(JSON.parse(errorReply(4, new Error(JSON.stringify(coded)))), {
@@ -66,7 +66,7 @@ test("an error with Chrome's code keeps code, message and data", () => {
   });
 });
 
-test('every other error is its text', () => {
+test('describes any other error by its text', () => {
   assert.equal(describeError(new Error('No tab with id: 7.')), 'No tab with id: 7.');
   assert.equal(describeError('thrown as text'), 'thrown as text');
   assert.equal(describeError(undefined), 'undefined');

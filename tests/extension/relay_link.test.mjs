@@ -1,9 +1,9 @@
-/** The one socket to the relay: its patience, its frames, and who may speak. */
+/** The socket to the relay: reconnecting, batching, and ignoring stale sockets. */
 
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { RelayLink } from '../../extension/relay_link.js';
-import { turn } from './fake_chrome.mjs';
+import { settle } from './fake_chrome.mjs';
 import { FakeSocket } from './fake_socket.mjs';
 
 beforeEach(() => {
@@ -11,196 +11,196 @@ beforeEach(() => {
   globalThis.WebSocket = FakeSocket;
 });
 
-/** A link, and what it has told: `open`, each new state, and calls. */
+/** A link and a log of its callbacks: `open`, each new state, and calls. */
 function makeLink() {
-  const told = [];
+  const log = [];
   const link = new RelayLink({
-    open: () => told.push('open'),
-    call: (call) => told.push(call),
-    change: () => told.push(link.state),
+    onOpen: () => log.push('open'),
+    onCall: (call) => log.push(call),
+    onChange: () => log.push(link.state),
   });
-  return { link, told };
+  return { link, log };
 }
 
-/** Timers that only the test moves, and no chance in how long they wait. */
-function holdTime(t, random = 0.5) {
+/** Mocks timers and the random jitter. */
+function mockTime(t, random = 0.5) {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   t.mock.method(Math, 'random', () => random);
   return t.mock.timers;
 }
 
-/** How long the link waits after its socket has ended, before it tries again. */
-function waitAfterEnd(timers) {
+/** Drops the connection and returns the delay in milliseconds until the link retries. */
+function dropAndMeasureRetry(timers) {
   const before = FakeSocket.all.length;
-  FakeSocket.last.ends();
+  FakeSocket.last.drop();
   let waited = 0;
   while (FakeSocket.all.length === before) {
     timers.tick(1);
     waited += 1;
-    assert.ok(waited < 60_000, 'it never tries again');
+    assert.ok(waited < 60_000, 'no retry');
   }
   return waited;
 }
 
-test('it connects to the address it is given, and tells each state once', () => {
-  const { link, told } = makeLink();
+test('connects to the given address and reports each state once', () => {
+  const { link, log } = makeLink();
   assert.equal(link.state, 'stopped');
   link.start('127.0.0.1:4000');
   assert.equal(FakeSocket.last.url, 'ws://127.0.0.1:4000/extension');
-  FakeSocket.last.opens();
-  assert.deepEqual(told, ['connecting', 'connected', 'open']);
+  FakeSocket.last.accept();
+  assert.deepEqual(log, ['connecting', 'connected', 'open']);
   assert.equal(link.address, '127.0.0.1:4000');
 });
 
-test('its patience doubles with each failure and stops growing at ten seconds', (t) => {
-  const timers = holdTime(t);
+test('doubles the retry delay with each failure, up to ten seconds', (t) => {
+  const timers = mockTime(t);
   makeLink().link.start('127.0.0.1:4000');
-  const waits = Array.from({ length: 8 }, () => waitAfterEnd(timers));
-  assert.deepEqual(waits, [250, 500, 1000, 2000, 4000, 8000, 10_000, 10_000]);
+  const delays = Array.from({ length: 8 }, () => dropAndMeasureRetry(timers));
+  assert.deepEqual(delays, [250, 500, 1000, 2000, 4000, 8000, 10_000, 10_000]);
 });
 
-test('a wait is up to a quarter shorter or longer, so that many browsers do not come at once', (t) => {
-  const timers = holdTime(t, 0);
+test('varies the retry delay by up to a quarter', (t) => {
+  const timers = mockTime(t, 0);
   makeLink().link.start('127.0.0.1:4000');
-  assert.equal(waitAfterEnd(timers), 188);
+  assert.equal(dropAndMeasureRetry(timers), 188);
   Math.random.mock.mockImplementation(() => 1);
-  assert.equal(waitAfterEnd(timers), 625);
+  assert.equal(dropAndMeasureRetry(timers), 625);
 });
 
-test('a connection that opened makes it impatient again', (t) => {
-  const timers = holdTime(t);
+test('resets the retry delay after a successful connection', (t) => {
+  const timers = mockTime(t);
   makeLink().link.start('127.0.0.1:4000');
-  waitAfterEnd(timers);
-  waitAfterEnd(timers);
-  FakeSocket.last.opens();
-  assert.equal(waitAfterEnd(timers), 250);
+  dropAndMeasureRetry(timers);
+  dropAndMeasureRetry(timers);
+  FakeSocket.last.accept();
+  assert.equal(dropAndMeasureRetry(timers), 250);
 });
 
-test('another address makes it impatient again', (t) => {
-  const timers = holdTime(t);
+test('resets the retry delay for a new address', (t) => {
+  const timers = mockTime(t);
   const { link } = makeLink();
   link.start('127.0.0.1:4000');
-  waitAfterEnd(timers);
-  waitAfterEnd(timers);
+  dropAndMeasureRetry(timers);
+  dropAndMeasureRetry(timers);
   link.start('127.0.0.1:5000');
-  assert.equal(waitAfterEnd(timers), 250);
+  assert.equal(dropAndMeasureRetry(timers), 250);
 });
 
-test('started again while it waits, it tries at once and only once', (t) => {
-  const timers = holdTime(t);
+test('start during a retry delay connects immediately, and only once', (t) => {
+  const timers = mockTime(t);
   const { link } = makeLink();
   link.start('127.0.0.1:4000');
-  FakeSocket.last.ends();
+  FakeSocket.last.drop();
   link.start('127.0.0.1:4000');
   assert.equal(FakeSocket.all.length, 2);
   timers.tick(60_000);
   assert.equal(FakeSocket.all.length, 2);
 });
 
-test('started again while it connects or is connected, it does nothing', () => {
+test('start does nothing while connecting or connected', () => {
   const { link } = makeLink();
   link.start('127.0.0.1:4000');
   link.start('127.0.0.1:4000');
-  FakeSocket.last.opens();
+  FakeSocket.last.accept();
   link.start('127.0.0.1:4000');
   assert.equal(FakeSocket.all.length, 1);
 });
 
-test('stopped, it closes its socket and never tries again', (t) => {
-  const timers = holdTime(t);
+test('stop closes the socket and ends retries', (t) => {
+  const timers = mockTime(t);
   const { link } = makeLink();
   link.start('127.0.0.1:4000');
-  FakeSocket.last.opens();
+  FakeSocket.last.accept();
   link.stop();
   assert.ok(FakeSocket.last.isClosed);
-  FakeSocket.last.ends();
+  FakeSocket.last.drop();
   timers.tick(60_000);
   assert.equal(FakeSocket.all.length, 1);
   assert.equal(link.state, 'stopped');
 });
 
-test('stopped while it waits, it never tries again', (t) => {
-  const timers = holdTime(t);
+test('stop during a retry delay ends retries', (t) => {
+  const timers = mockTime(t);
   const { link } = makeLink();
   link.start('127.0.0.1:4000');
-  FakeSocket.last.ends();
+  FakeSocket.last.drop();
   link.stop();
   timers.tick(60_000);
   assert.equal(FakeSocket.all.length, 1);
 });
 
-test('messages of one turn share a frame, in their order', async () => {
+test('batches messages of one turn into a frame, in order', async () => {
   const { link } = makeLink();
   link.start('127.0.0.1:4000');
-  FakeSocket.last.opens();
+  FakeSocket.last.accept();
   link.send('{"method":"a"}');
   link.send('{"method":"b"}');
   link.send('{"method":"c"}');
   assert.deepEqual(FakeSocket.last.frames, []);
-  await turn();
+  await settle();
   link.send('{"method":"d"}');
-  await turn();
+  await settle();
   assert.deepEqual(FakeSocket.last.frames, [
     '[{"method":"a"},{"method":"b"},{"method":"c"}]',
     '{"method":"d"}',
   ]);
 });
 
-test('what is sent without a connection is dropped, not kept for the next one', async (t) => {
-  const timers = holdTime(t);
+test('drops messages while not connected', async (t) => {
+  const timers = mockTime(t);
   const { link } = makeLink();
   link.send('{"method":"stopped"}');
   link.start('127.0.0.1:4000');
   link.send('{"method":"connecting"}');
   const [first] = FakeSocket.all;
-  first.opens();
+  first.accept();
   link.send('{"method":"too late"}');
-  first.ends();
+  first.drop();
   link.send('{"method":"offline"}');
-  await turn();
+  await settle();
   timers.tick(250);
-  FakeSocket.last.opens();
+  FakeSocket.last.accept();
   link.send('{"method":"now"}');
-  await turn();
+  await settle();
   assert.deepEqual([first.frames, FakeSocket.last.frames], [[], ['{"method":"now"}']]);
 });
 
-test('every call of a frame is passed on, and what is no call is not', () => {
-  const { link, told } = makeLink();
+test('delivers every call in a frame and skips invalid ones', () => {
+  const { link, log } = makeLink();
   link.start('127.0.0.1:4000');
-  FakeSocket.last.opens();
-  told.length = 0;
-  FakeSocket.last.receives({ id: 1, method: 'listTabs' });
-  FakeSocket.last.receives([
+  FakeSocket.last.accept();
+  log.length = 0;
+  FakeSocket.last.receive({ id: 1, method: 'listTabs' });
+  FakeSocket.last.receive([
     { method: 'ping' },
     { id: 2, method: 'attachTab', params: { tabId: 1 } },
   ]);
-  FakeSocket.last.receives('nonsense');
-  assert.deepEqual(told, [
+  FakeSocket.last.receive('nonsense');
+  assert.deepEqual(log, [
     { id: 1, method: 'listTabs' },
     { method: 'ping' },
     { id: 2, method: 'attachTab', params: { tabId: 1 } },
   ]);
 });
 
-test('a socket that was replaced has no say any more', async (t) => {
-  const timers = holdTime(t);
-  const { link, told } = makeLink();
+test('ignores a socket that was replaced', async (t) => {
+  const timers = mockTime(t);
+  const { link, log } = makeLink();
   link.start('127.0.0.1:4000');
   const old = FakeSocket.last;
   link.start('127.0.0.1:5000');
-  const present = FakeSocket.last;
+  const current = FakeSocket.last;
   assert.ok(old.isClosed);
-  present.opens();
-  told.length = 0;
-  old.opens();
-  old.receives({ id: 1, method: 'closeTab', params: { tabId: 1 } });
-  old.ends();
+  current.accept();
+  log.length = 0;
+  old.accept();
+  old.receive({ id: 1, method: 'closeTab', params: { tabId: 1 } });
+  old.drop();
   timers.tick(60_000);
   link.send('{"method":"a"}');
-  await turn();
-  assert.deepEqual(told, []);
+  await settle();
+  assert.deepEqual(log, []);
   assert.equal(link.state, 'connected');
-  assert.deepEqual([old.frames, present.frames], [[], ['{"method":"a"}']]);
+  assert.deepEqual([old.frames, current.frames], [[], ['{"method":"a"}']]);
   assert.equal(FakeSocket.all.length, 2);
 });

@@ -1,22 +1,22 @@
-/** What the person may set, and how it is kept. */
+/** The user's settings: how they are checked and stored. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { FakeBrowser } from './fake_chrome.mjs';
-import { startLife } from './life.mjs';
+import { newWorker } from './worker.mjs';
 
 const browser = new FakeBrowser();
-const { checkAddress } = await startLife(browser)('settings.js');
+const { checkAddress } = await newWorker(browser)('settings.js');
 
-/** Settings of an extension that was just installed. */
+/** The settings of a new installation. */
 async function installed(port = 19222) {
   const fresh = new FakeBrowser();
   fresh.installedPort = port;
-  return { browser: fresh, ...(await startLife(fresh)('settings.js')) };
+  return { browser: fresh, ...(await newWorker(fresh)('settings.js')) };
 }
 
-test('an address is read as a person may write it', () => {
-  const readings = {
+test('accepts an address in the forms a user may type', () => {
+  const accepted = {
     19222: '127.0.0.1:19222',
     ' 4000 ': '127.0.0.1:4000',
     '127.0.0.1:4000': '127.0.0.1:4000',
@@ -33,22 +33,22 @@ test('an address is read as a person may write it', () => {
     'http://[::1]:4000/json/version?token=x': '[::1]:4000',
     '127.1:4000': '127.0.0.1:4000',
   };
-  for (const [written, address] of Object.entries(readings)) {
-    assert.deepEqual(checkAddress(written), { address }, written);
+  for (const [typed, address] of Object.entries(accepted)) {
+    assert.deepEqual(checkAddress(typed), { address }, typed);
   }
 });
 
-test("a port that is a scheme's own is still the port that was written", () => {
-  for (const [written, address] of Object.entries({
+test("keeps an explicit port that is a scheme's default", () => {
+  for (const [typed, address] of Object.entries({
     80: '127.0.0.1:80',
     'ws://localhost:80': 'localhost:80',
     443: '127.0.0.1:443',
   })) {
-    assert.deepEqual(checkAddress(written), { address }, written);
+    assert.deepEqual(checkAddress(typed), { address }, typed);
   }
 });
 
-test('every address that is not this machine is refused', () => {
+test('rejects every address on another machine', () => {
   const foreign = [
     'example.org:19222',
     '192.168.1.10:19222',
@@ -63,25 +63,25 @@ test('every address that is not this machine is refused', () => {
     'ws://example.org',
     'http://example.org/127.0.0.1:19222',
   ];
-  for (const written of foreign) {
-    assert.match(checkAddress(written).error, /this machine/, written);
+  for (const typed of foreign) {
+    assert.match(checkAddress(typed).error, /this machine/, typed);
   }
 });
 
-test('a name or a password in the address is refused', () => {
-  for (const written of [
+test('rejects a user name or password', () => {
+  for (const typed of [
     'user:pass@127.0.0.1:19222',
     'user@localhost',
     'ws://:pass@127.0.0.1',
     '127.0.0.1@example.org',
     '127.0.0.1:19222@example.org',
   ]) {
-    assert.match(checkAddress(written).error, /this machine/, written);
+    assert.match(checkAddress(typed).error, /this machine/, typed);
   }
 });
 
-test('what is no address is refused', () => {
-  const garbage = [
+test('rejects invalid addresses', () => {
+  const invalid = [
     'not an address',
     '127.0.0.1:port',
     '127.0.0.1:70000',
@@ -96,23 +96,23 @@ test('what is no address is refused', () => {
     'javascript://127.0.0.1',
     'file:///127.0.0.1',
   ];
-  for (const written of garbage) {
-    assert.match(checkAddress(written).error, /not an address/, written);
+  for (const typed of invalid) {
+    assert.match(checkAddress(typed).error, /Not a valid address/, typed);
   }
 });
 
-test('nothing written asks for an address', () => {
-  assert.match(checkAddress('').error, /Write an address/);
-  assert.match(checkAddress('   ').error, /Write an address/);
+test('asks for an address if none is given', () => {
+  assert.match(checkAddress('').error, /Enter an address/);
+  assert.match(checkAddress('   ').error, /Enter an address/);
 });
 
-test('an extension that was just installed is on, and points where its installer said', async () => {
+test('a new installation is on and uses the address from relay.json', async () => {
   const { readSettings } = await installed(4321);
   const { address, enabled } = await readSettings();
   assert.deepEqual({ address, enabled }, { address: '127.0.0.1:4321', enabled: true });
 });
 
-test('without a readable relay.json the usual port is taken', async () => {
+test('uses the default port if relay.json is unreadable', async () => {
   const { readSettings } = await installed();
   globalThis.fetch = async () => {
     throw new TypeError('Failed to fetch');
@@ -120,25 +120,25 @@ test('without a readable relay.json the usual port is taken', async () => {
   assert.equal((await readSettings()).address, '127.0.0.1:19222');
 });
 
-test('an installation keeps one id, also when it is first asked for twice at once', async () => {
+test('concurrent first reads and later starts get the same installation id', async () => {
   const { browser: fresh, readSettings } = await installed();
   const [first, second] = await Promise.all([readSettings(), readSettings()]);
   assert.match(first.installId, /^[0-9a-f-]{36}$/);
   assert.equal(second.installId, first.installId);
-  const nextLife = await startLife(fresh)('settings.js');
-  assert.equal((await nextLife.readSettings()).installId, first.installId);
+  const restarted = await newWorker(fresh)('settings.js');
+  assert.equal((await restarted.readSettings()).installId, first.installId);
 });
 
-test('address and switch outlive the worker', async () => {
+test('address and switch survive a restart of the worker', async () => {
   const { browser: fresh, saveAddress, saveEnabled } = await installed();
   await saveAddress('localhost:4000');
   await saveEnabled(false);
-  const nextLife = await startLife(fresh)('settings.js');
-  const { address, enabled } = await nextLife.readSettings();
+  const restarted = await newWorker(fresh)('settings.js');
+  const { address, enabled } = await restarted.readSettings();
   assert.deepEqual({ address, enabled }, { address: 'localhost:4000', enabled: false });
 });
 
-test("the installer's own address is not kept, so that a new installation can point elsewhere", async () => {
+test('does not store the installed address, so that a reinstall can change it', async () => {
   const { browser: fresh, readSettings, saveAddress } = await installed();
   await saveAddress('localhost:4000');
   await saveAddress('127.0.0.1:19222');

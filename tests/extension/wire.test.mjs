@@ -1,6 +1,6 @@
 /**
- * The whole worker against the files in `fixtures/wire/`, which the relay is tested against too: it writes every message
- * to the relay exactly so, and does what every message to it says.
+ * The whole worker against the messages in `fixtures/wire/`, which the relay's tests check too: it
+ * sends each message to the relay exactly as recorded, and acts on each message from the relay.
  */
 
 import assert from 'node:assert/strict';
@@ -8,22 +8,22 @@ import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { FIXTURES_DIR } from '../harness/processes.mjs';
-import { FakeBrowser, turn } from './fake_chrome.mjs';
+import { FakeBrowser, settle } from './fake_chrome.mjs';
 import { FakeSocket } from './fake_socket.mjs';
-import { startConnected, startWorker } from './life.mjs';
+import { startConnected, startWorker } from './worker.mjs';
 
 const FOLDER = path.join(FIXTURES_DIR, 'wire');
 const CHILD = '0F1E2D3C4B5A69788796A5B4C3D2E1F0';
 const used = new Set();
 
 async function fixture(name, direction) {
-  const read = JSON.parse(await readFile(path.join(FOLDER, `${name}.json`), 'utf8'));
-  assert.equal(read.direction, direction);
+  const content = JSON.parse(await readFile(path.join(FOLDER, `${name}.json`), 'utf8'));
+  assert.equal(content.direction, direction);
   used.add(name);
-  return read.message;
+  return content.message;
 }
 
-/** Tab 412, which the relay knows, and what else a test puts beside it. */
+/** A browser with tab 412, which is the one in the fixtures, and other tabs. */
 const browserWith = (...others) =>
   new FakeBrowser(
     {
@@ -36,29 +36,29 @@ const browserWith = (...others) =>
     ...others,
   );
 
-/** A worker whose relay has listed the tabs. */
+/** A worker with a relay that has listed the tabs. */
 async function startListed(browser) {
   const socket = await startConnected(browser);
-  socket.receives({ id: 100, method: 'listTabs' });
-  await turn();
+  socket.receive({ id: 100, method: 'listTabs' });
+  await settle();
   socket.frames.length = 0;
   return socket;
 }
 
-/** The worker writes this message, as one frame, when `act` happens. */
-async function assertWritten(name, socket, act) {
+/** Checks that `act` makes the worker send this message in one frame. */
+async function assertSends(name, socket, act) {
   const message = await fixture(name, 'to-relay');
   await act();
-  await turn();
+  await settle();
   assert.equal(socket.frames.length, 1);
   assert.deepEqual(JSON.parse(socket.frames[0]), message);
 }
 
-/** Gives the worker this call and returns its reply. */
-async function obey(name, socket) {
+/** Sends this call to the worker and returns the result. */
+async function callWorker(name, socket) {
   const message = await fixture(name, 'to-extension');
-  socket.receives(message);
-  await turn();
+  socket.receive(message);
+  await settle();
   const reply = socket.messages.find(({ id }) => id === message.id);
   assert.ok(reply && !('error' in reply), `${name}: ${JSON.stringify(reply)}`);
   return reply.result;
@@ -70,23 +70,23 @@ test('hello', async () => {
   const browser = new FakeBrowser();
   browser.local.installId = '6f1f3c0e-7a54-4c1e-9d53-0b5a8a6f2d11';
   await startWorker(browser);
-  await assertWritten('hello', FakeSocket.last, () => FakeSocket.last.opens());
+  await assertSends('hello', FakeSocket.last, () => FakeSocket.last.accept());
 });
 
 test('cdpEvent of a page', async () => {
   const browser = browserWith();
   const socket = await startListed(browser);
   const params = { frameId: 'A1B2C3D4E5F60718293A4B5C6D7E8F90' };
-  await assertWritten('cdpEvent-page', socket, () =>
+  await assertSends('cdpEvent-page', socket, () =>
     browser.chrome.debugger.onEvent.fire({ tabId: 412 }, 'Page.frameStoppedLoading', params),
   );
 });
 
-test('cdpEvent of a child, and without parameters', async () => {
+test('cdpEvent of a child, without parameters', async () => {
   const browser = browserWith();
   const socket = await startListed(browser);
   const source = { tabId: 412, sessionId: CHILD };
-  await assertWritten('cdpEvent-child', socket, () =>
+  await assertSends('cdpEvent-child', socket, () =>
     browser.chrome.debugger.onEvent.fire(source, 'Runtime.executionContextsCleared'),
   );
 });
@@ -102,7 +102,7 @@ test('tabCreated', async () => {
     windowId: 7,
     targetId: 'B1B2C3D4E5F60718293A4B5C6D7E8F91',
   };
-  await assertWritten('tabCreated', socket, () => {
+  await assertSends('tabCreated', socket, () => {
     browser.openTab(tab, 412);
     browser.chrome.webNavigation.onCommitted.fire({ tabId: 413, frameId: 0, url: tab.url });
   });
@@ -111,7 +111,7 @@ test('tabCreated', async () => {
 test('tabUpdated', async () => {
   const browser = browserWith();
   const socket = await startListed(browser);
-  await assertWritten('tabUpdated', socket, () =>
+  await assertSends('tabUpdated', socket, () =>
     browser.changeTab(412, { url: 'https://example.org/next', status: 'loading' }),
   );
 });
@@ -120,7 +120,7 @@ test('tabNavigated', async () => {
   const browser = browserWith();
   const socket = await startListed(browser);
   const navigation = { tabId: 412, frameId: 0, url: 'https://example.org/#news' };
-  await assertWritten('tabNavigated', socket, () =>
+  await assertSends('tabNavigated', socket, () =>
     browser.chrome.webNavigation.onReferenceFragmentUpdated.fire(navigation),
   );
 });
@@ -128,7 +128,7 @@ test('tabNavigated', async () => {
 test('tabRemoved', async () => {
   const browser = browserWith();
   const socket = await startListed(browser);
-  await assertWritten('tabRemoved', socket, () => browser.closeTab(412));
+  await assertSends('tabRemoved', socket, () => browser.closeTab(412));
 });
 
 test('tabReplaced', async () => {
@@ -142,23 +142,23 @@ test('tabReplaced', async () => {
     windowId: 7,
     targetId: 'C1B2C3D4E5F60718293A4B5C6D7E8F92',
   });
-  await assertWritten('tabReplaced', socket, () => browser.chrome.tabs.onReplaced.fire(414, 412));
+  await assertSends('tabReplaced', socket, () => browser.chrome.tabs.onReplaced.fire(414, 412));
 });
 
 test('tabDetached', async () => {
   const browser = browserWith();
   const socket = await startListed(browser);
-  await obey('attachTab', socket);
+  await callWorker('attachTab', socket);
   socket.frames.length = 0;
-  await assertWritten('tabDetached', socket, () =>
+  await assertSends('tabDetached', socket, () =>
     browser.chrome.debugger.onDetach.fire({ tabId: 412 }, 'canceled_by_user'),
   );
 });
 
-test('ping, and pong in answer', async () => {
+test('pong in reply to ping', async () => {
   const socket = await startListed(browserWith());
   const ping = await fixture('ping', 'to-extension');
-  await assertWritten('pong', socket, () => socket.receives(ping));
+  await assertSends('pong', socket, () => socket.receive(ping));
 });
 
 test('listTabs and its reply', async () => {
@@ -167,21 +167,21 @@ test('listTabs and its reply', async () => {
     { id: 416, url: 'chrome://settings/' },
   );
   const socket = await startListed(browser);
-  await obey('attachTab', socket);
+  await callWorker('attachTab', socket);
   socket.frames.length = 0;
   const list = await fixture('listTabs', 'to-extension');
-  await assertWritten('reply-listTabs', socket, () => socket.receives(list));
+  await assertSends('reply-listTabs', socket, () => socket.receive(list));
 });
 
 test('cdpCommand on a page and its reply', async () => {
   const browser = browserWith();
   const socket = await startListed(browser);
-  browser.answer('debugger.sendCommand', () => ({
+  browser.stub('debugger.sendCommand', () => ({
     result: { type: 'number', value: 2, description: '2' },
   }));
   const command = await fixture('cdpCommand-page', 'to-extension');
-  await assertWritten('reply-cdpCommand', socket, () => socket.receives(command));
-  assert.deepEqual(browser.callsOf('debugger.sendCommand'), [
+  await assertSends('reply-cdpCommand', socket, () => socket.receive(command));
+  assert.deepEqual(browser.callsTo('debugger.sendCommand'), [
     [{ tabId: 412 }, 'Runtime.evaluate', { expression: '1 + 1' }],
   ]);
 });
@@ -190,38 +190,38 @@ test('attachTab and its empty reply', async () => {
   const browser = browserWith();
   const socket = await startListed(browser);
   const attach = await fixture('attachTab', 'to-extension');
-  await assertWritten('reply-empty', socket, () => socket.receives(attach));
+  await assertSends('reply-empty', socket, () => socket.receive(attach));
   assert.deepEqual([...browser.attached], [412]);
 });
 
-test('an error of the extension is plain text', async () => {
+test('an error of the extension as plain text', async () => {
   const browser = browserWith();
   const socket = await startListed(browser);
   browser.tabs.delete(412);
   const attach = await fixture('attachTab', 'to-extension');
-  await assertWritten('error-text', socket, () => socket.receives(attach));
+  await assertSends('error-text', socket, () => socket.receive(attach));
 });
 
-test('an error of Chrome has its code', async () => {
+test('an error of Chrome with its code', async () => {
   const browser = browserWith();
   const socket = await startListed(browser);
-  browser.answer('debugger.sendCommand', () => {
+  browser.stub('debugger.sendCommand', () => {
     throw new Error(`{"code":-32601,"message":"'Browser.getVersion' wasn't found"}`);
   });
   const command = await fixture('cdpCommand-page', 'to-extension');
-  await assertWritten('error-coded', socket, () => socket.receives(command));
+  await assertSends('error-coded', socket, () => socket.receive(command));
 });
 
-test('a batch of what waits together', async () => {
+test('a batch of messages sent in the same turn', async () => {
   const browser = browserWith();
   const socket = await startListed(browser);
-  await assertWritten('batch', socket, () => {
+  await assertSends('batch', socket, () => {
     for (const requestId of ['1.2', '1.3']) {
       browser.chrome.debugger.onEvent.fire({ tabId: 412 }, 'Network.loadingFinished', {
         requestId,
       });
     }
-    socket.receives({ method: 'ping' });
+    socket.receive({ method: 'ping' });
   });
 });
 
@@ -230,16 +230,16 @@ test('a batch of what waits together', async () => {
 test('detachTab', async () => {
   const browser = browserWith();
   const socket = await startListed(browser);
-  await obey('attachTab', socket);
-  assert.deepEqual(await obey('detachTab', socket), {});
+  await callWorker('attachTab', socket);
+  assert.deepEqual(await callWorker('detachTab', socket), {});
   assert.deepEqual([...browser.attached], []);
 });
 
 test('createTab', async () => {
   const browser = browserWith();
   const socket = await startListed(browser);
-  const created = await obey('createTab', socket);
-  assert.deepEqual(browser.callsOf('tabs.create'), [
+  const created = await callWorker('createTab', socket);
+  assert.deepEqual(browser.callsTo('tabs.create'), [
     [{ url: 'https://example.org/a?b="c"', active: false }],
   ]);
   assert.deepEqual([...browser.attached], [created.tabId]);
@@ -248,23 +248,23 @@ test('createTab', async () => {
 test('closeTab', async () => {
   const browser = browserWith();
   const socket = await startListed(browser);
-  assert.deepEqual(await obey('closeTab', socket), {});
+  assert.deepEqual(await callWorker('closeTab', socket), {});
   assert.deepEqual([...browser.tabs.keys()], []);
 });
 
 test('activateTab', async () => {
   const browser = browserWith();
   const socket = await startListed(browser);
-  assert.deepEqual(await obey('activateTab', socket), {});
-  assert.deepEqual(browser.callsOf('tabs.update'), [[412, { active: true }]]);
-  assert.deepEqual(browser.callsOf('windows.update'), [[7, { focused: true }]]);
+  assert.deepEqual(await callWorker('activateTab', socket), {});
+  assert.deepEqual(browser.callsTo('tabs.update'), [[412, { active: true }]]);
+  assert.deepEqual(browser.callsTo('windows.update'), [[7, { focused: true }]]);
 });
 
 test('cdpCommand on a child', async () => {
   const browser = browserWith();
   const socket = await startListed(browser);
-  await obey('cdpCommand-child', socket);
-  assert.deepEqual(browser.callsOf('debugger.sendCommand'), [
+  await callWorker('cdpCommand-child', socket);
+  assert.deepEqual(browser.callsTo('debugger.sendCommand'), [
     [{ tabId: 412, sessionId: CHILD }, 'Page.getFrameTree', {}],
   ]);
 });

@@ -1,4 +1,4 @@
-/** The popup as the person sees it: in a real Chromium, with a real relay and a real client. */
+/** The popup in a real Chromium, with a real relay and a real client. */
 
 import assert from 'node:assert/strict';
 import { after, afterEach, before, beforeEach, test } from 'node:test';
@@ -9,25 +9,25 @@ import { startSite } from '../harness/site.mjs';
 
 const NAMES = ['Alpha', 'Beta', 'Gamma'];
 
-let site, chain, person, context, popup;
+let site, chain, user, context, popup;
 
 before(async () => {
   site = await startSite(
     Object.fromEntries(NAMES.map((name) => [`/${name}`, `<!doctype html><title>${name}</title>`])),
   );
   chain = await startChain();
-  // Over Chromium's own port: what the person does, which the relay must not notice.
-  person = await chromium.connectOverCDP(chain.chromium.ownUrl);
-  context = person.contexts()[0];
+  // The user acts through Chromium's own debugging port, which the relay does not see.
+  user = await chromium.connectOverCDP(chain.chromium.ownUrl);
+  context = user.contexts()[0];
   for (const name of NAMES) {
     await (await context.newPage()).goto(site.url(`/${name}`));
   }
 });
 
 after(async () => {
-  await person?.close();
+  await user?.close();
   await chain?.stop();
-  // The last test started another.
+  // The last test replaces the relay.
   await chain?.relay.stop();
   site?.stop();
 });
@@ -36,42 +36,41 @@ beforeEach(async () => {
   popup = await context.newPage();
   await popup.setViewportSize({ width: 360, height: 560 });
   await popup.goto(`chrome-extension://${EXTENSION_ID}/popup.html`);
-  await shows('Connected');
+  await waitForHeadline('Connected');
 });
 
 afterEach(() => popup.close());
 
-// ---- what is there to see ----
-
-const shows = (headline) =>
+const waitForHeadline = (headline) =>
   popup.locator('#headline').getByText(headline, { exact: true }).waitFor();
-const explains = (text) => popup.locator('#explanation').filter({ hasText: text }).waitFor();
-const detachButton = (name) => popup.getByRole('button', { name: `Detach ${name}` });
-const address = () => popup.getByLabel('Relay', { exact: true });
-const save = () => popup.getByRole('button', { name: 'Save' });
-const power = () => popup.getByRole('switch');
+const waitForExplanation = (text) =>
+  popup.locator('#explanation').filter({ hasText: text }).waitFor();
+const releaseButton = (name) => popup.getByRole('button', { name: `Release ${name}` });
+const addressField = () => popup.getByLabel('Relay', { exact: true });
+const saveButton = () => popup.getByRole('button', { name: 'Save' });
+const enabledSwitch = () => popup.getByRole('switch');
 const relayAddress = () => `127.0.0.1:${chain.relay.port}`;
 
-/** Waits until a list has exactly these tabs: the lists follow the headline a moment later. */
-async function lists(id, names) {
+/** Waits until a list shows exactly these tabs. Lists are updated after the headline. */
+async function waitForList(id, names) {
   const titles = popup.locator(`#${id} .tab-title`);
-  await until(`${id} lists ${names}`, async () =>
+  await until(`${id} to show ${names}`, async () =>
     isDeepStrictEqual(await titles.allTextContents(), names),
   );
 }
 
-/** A client on the relay that has used these tabs; it leaves with the test. */
+/** Connects a client to the relay and uses these tabs. It disconnects after the test. */
 async function useTabs(t, ...names) {
   const client = await chromium.connectOverCDP(chain.cdpUrl);
   t.after(async () => {
     await client.close();
-    await until('the client has left', async () => (await chain.relay.status()).clients === 0);
+    await until('the client to disconnect', async () => (await chain.relay.status()).clients === 0);
   });
   for (const name of names) {
     const page = client
       .contexts()[0]
       .pages()
-      .find((open) => open.url() === site.url(`/${name}`));
+      .find((candidate) => candidate.url() === site.url(`/${name}`));
     assert.equal(await page.title(), name);
   }
 }
@@ -81,155 +80,156 @@ function serviceWorker() {
 }
 
 /**
- * The titles of the tabs that have the extension's debugger. Chrome's list of targets does not say it here: this test's own
- * debugger is on every tab too. But a command goes through only where the extension's is.
+ * The titles of the tabs that the extension is attached to. Chrome's list of targets cannot tell,
+ * because this test's own debugger is attached to every tab. But a command from the extension
+ * succeeds only where the extension is attached.
  */
-async function debugged() {
+async function attachedTitles() {
   return serviceWorker().evaluate(async () => {
     const tabs = await chrome.tabs.query({ url: 'http://127.0.0.1/*' });
-    const answers = await Promise.allSettled(
+    const replies = await Promise.allSettled(
       tabs.map(({ id }) => chrome.debugger.sendCommand({ tabId: id }, 'Page.getFrameTree')),
     );
-    return tabs.filter((_, at) => answers[at].status === 'fulfilled').map(({ title }) => title);
+    return tabs.filter((_, i) => replies[i].status === 'fulfilled').map(({ title }) => title);
   });
 }
 
-// ---- the state ----
+// ---- status ----
 
-test('connected, it names the relay and counts the tabs that nobody uses', async () => {
-  await explains(`To the relay at ${relayAddress()}.`);
-  assert.equal(await address().inputValue(), relayAddress());
-  assert.equal(await power().isChecked(), true);
-  await popup.getByText('None. A tab is attached only when first used.').waitFor();
+test('shows the relay and the tabs that are not in use', async () => {
+  await waitForExplanation(`Agents can use this browser through the relay at ${relayAddress()}.`);
+  assert.equal(await addressField().inputValue(), relayAddress());
+  assert.equal(await enabledSwitch().isChecked(), true);
+  await popup.getByText('None. Agents use a tab only when they need it.').waitFor();
   await popup.getByText('Other tabs').click();
-  await lists('others', ['about:blank', ...NAMES]);
-  assert.deepEqual(await debugged(), []);
+  await waitForList('others', ['about:blank', ...NAMES]);
+  assert.deepEqual(await attachedTitles(), []);
 });
 
-test('a tab is listed as in use once a client uses it, and the others are not', async (t) => {
+test('lists only the tabs that a client has used as in use', async (t) => {
   await useTabs(t, 'Beta');
-  await shows('1 tab in use');
-  await lists('in-use', ['Beta']);
-  await lists('others', ['about:blank', 'Alpha', 'Gamma']);
-  assert.deepEqual(await debugged(), ['Beta']);
+  await waitForHeadline('1 tab in use');
+  await waitForList('in-use', ['Beta']);
+  await waitForList('others', ['about:blank', 'Alpha', 'Gamma']);
+  assert.deepEqual(await attachedTitles(), ['Beta']);
 });
 
-test('restricted pages are in neither list', async (t) => {
+test('lists no restricted pages', async (t) => {
   const settings = await context.newPage();
   t.after(() => settings.close());
   await settings.goto('chrome://version/');
   await popup.reload();
   await popup.locator('#other-count').getByText('4', { exact: true }).waitFor();
-  await lists('others', ['about:blank', ...NAMES]);
+  await waitForList('others', ['about:blank', ...NAMES]);
 });
 
-// ---- taking tabs back ----
+// ---- releasing tabs ----
 
-test('Detach takes back exactly that tab', async (t) => {
+test('Release detaches only that tab', async (t) => {
   await useTabs(t, ...NAMES);
-  await shows('3 tabs in use');
-  await detachButton('Beta').click();
-  await shows('2 tabs in use');
-  await lists('in-use', ['Alpha', 'Gamma']);
-  assert.deepEqual(await debugged(), ['Alpha', 'Gamma']);
+  await waitForHeadline('3 tabs in use');
+  await releaseButton('Beta').click();
+  await waitForHeadline('2 tabs in use');
+  await waitForList('in-use', ['Alpha', 'Gamma']);
+  assert.deepEqual(await attachedTitles(), ['Alpha', 'Gamma']);
 });
 
-test('Detach all takes back every tab', async (t) => {
+test('Release all detaches every tab', async (t) => {
   await useTabs(t, ...NAMES);
-  await shows('3 tabs in use');
-  await popup.getByRole('button', { name: 'Detach all' }).click();
-  await shows('Connected');
-  await popup.getByRole('button', { name: 'Detach all' }).waitFor({ state: 'hidden' });
-  assert.deepEqual(await debugged(), []);
+  await waitForHeadline('3 tabs in use');
+  await popup.getByRole('button', { name: 'Release all' }).click();
+  await waitForHeadline('Connected');
+  await popup.getByRole('button', { name: 'Release all' }).waitFor({ state: 'hidden' });
+  assert.deepEqual(await attachedTitles(), []);
 });
 
-test('the keyboard stays where it is when a tab changes, and goes to the next button when its own has gone', async (t) => {
+test('keeps the focus when a tab changes, and moves it when the focused button disappears', async (t) => {
   await useTabs(t, 'Alpha', 'Beta');
-  await shows('2 tabs in use');
+  await waitForHeadline('2 tabs in use');
   const focused = () => popup.evaluate(() => document.activeElement.getAttribute('aria-label'));
-  await detachButton('Alpha').focus();
+  await releaseButton('Alpha').focus();
   const beta = context.pages().find((page) => page.url() === site.url('/Beta'));
   t.after(() => beta.evaluate(() => (document.title = 'Beta')));
-  await beta.evaluate(() => (document.title = 'Beta anew'));
-  await detachButton('Beta anew').waitFor();
-  assert.equal(await focused(), 'Detach Alpha');
+  await beta.evaluate(() => (document.title = 'Beta again'));
+  await releaseButton('Beta again').waitFor();
+  assert.equal(await focused(), 'Release Alpha');
   await popup.keyboard.press('Enter');
-  await lists('in-use', ['Beta anew']);
-  assert.equal(await focused(), 'Detach Beta anew');
+  await waitForList('in-use', ['Beta again']);
+  assert.equal(await focused(), 'Release Beta again');
 });
 
-// ---- the address and the switch ----
+// ---- address and switch ----
 
-test('a wrong address is explained and cannot be saved', async () => {
-  assert.equal(await save().isDisabled(), true);
-  await address().fill('example.org:19222');
+test('explains an invalid address and does not save it', async () => {
+  assert.equal(await saveButton().isDisabled(), true);
+  await addressField().fill('example.org:19222');
   await popup.getByRole('alert').getByText('The relay runs on this machine').waitFor();
-  assert.equal(await save().isDisabled(), true);
-  await address().press('Enter');
-  await address().fill('127.0.0.1:1');
+  assert.equal(await saveButton().isDisabled(), true);
+  await addressField().press('Enter');
+  await addressField().fill('127.0.0.1:1');
   await popup.getByRole('alert').waitFor({ state: 'hidden' });
-  assert.equal(await save().isDisabled(), false);
-  await shows('Connected');
+  assert.equal(await saveButton().isDisabled(), false);
+  await waitForHeadline('Connected');
 });
 
-test('a saved address is connected to, and kept', async (t) => {
+test('connects to a saved address and keeps it', async (t) => {
   t.after(() => serviceWorker().evaluate(() => chrome.storage.local.remove('address')));
-  await address().fill('localhost:1');
-  await save().click();
-  await shows('Not connected');
-  await explains('No relay answers at localhost:1.');
+  await addressField().fill('localhost:1');
+  await saveButton().click();
+  await waitForHeadline('Not connected');
+  await waitForExplanation('No relay found at localhost:1.');
   await popup.reload();
-  await shows('Not connected');
-  assert.equal(await address().inputValue(), 'localhost:1');
-  await address().fill(` ${chain.relay.port} `);
-  await save().click();
-  await shows('Connected');
-  assert.equal(await address().inputValue(), relayAddress());
+  await waitForHeadline('Not connected');
+  assert.equal(await addressField().inputValue(), 'localhost:1');
+  await addressField().fill(` ${chain.relay.port} `);
+  await saveButton().click();
+  await waitForHeadline('Connected');
+  assert.equal(await addressField().inputValue(), relayAddress());
 });
 
-test('switched off it leaves the relay and gives the tabs back; switched on it is there again', async (t) => {
+test('the switch disconnects and releases the tabs, then connects again', async (t) => {
   await useTabs(t, 'Alpha');
-  await shows('1 tab in use');
-  await power().click();
-  await shows('Switched off');
-  assert.deepEqual(await debugged(), []);
-  await until('the relay is alone', async () => !(await chain.relay.status()).extension);
+  await waitForHeadline('1 tab in use');
+  await enabledSwitch().click();
+  await waitForHeadline('Turned off');
+  assert.deepEqual(await attachedTitles(), []);
+  await until('the extension to disconnect', async () => !(await chain.relay.status()).extension);
   await popup.reload();
-  await shows('Switched off');
-  assert.equal(await power().isChecked(), false);
-  await power().click();
-  await shows('Connected');
-  await until('the extension is there', async () => (await chain.relay.status()).extension);
+  await waitForHeadline('Turned off');
+  assert.equal(await enabledSwitch().isChecked(), false);
+  await enabledSwitch().click();
+  await waitForHeadline('Connected');
+  await until('the extension to connect', async () => (await chain.relay.status()).extension);
 });
 
-// ---- what ends meanwhile ----
+// ---- restarts ----
 
-test('it outlives its service worker: the next one tells it the state and obeys it', async (t) => {
+test('reconnects to a restarted service worker', async (t) => {
   await useTabs(t, 'Gamma');
-  await shows('1 tab in use');
+  await waitForHeadline('1 tab in use');
   const worker = serviceWorker();
-  await worker.evaluate(() => (globalThis.isFirstLife = true));
-  const browser = await person.newBrowserCDPSession();
+  await worker.evaluate(() => (globalThis.isOldWorker = true));
+  const browser = await user.newBrowserCDPSession();
   const { targetInfos } = await browser.send('Target.getTargets');
   await browser.send('Target.closeTarget', {
     targetId: targetInfos.find(({ url }) => url === worker.url()).targetId,
   });
-  await until('the next worker lives', () =>
+  await until('the worker to restart', () =>
     serviceWorker()
-      .evaluate(() => !globalThis.isFirstLife)
+      .evaluate(() => !globalThis.isOldWorker)
       .catch(() => false),
   );
-  await shows('1 tab in use');
-  await detachButton('Gamma').click();
-  await shows('Connected');
-  assert.deepEqual(await debugged(), []);
+  await waitForHeadline('1 tab in use');
+  await releaseButton('Gamma').click();
+  await waitForHeadline('Connected');
+  assert.deepEqual(await attachedTitles(), []);
 });
 
-test('when the relay stops it says so and what to do, and it finds the relay again', async () => {
+test('explains what to do when the relay stops, and reconnects when it is back', async () => {
   const { home, port } = chain.relay;
   await chain.relay.stop({ keepHome: true });
-  await shows('Not connected');
-  await explains(`No relay answers at ${relayAddress()}. Start one with “tabwire serve”.`);
+  await waitForHeadline('Not connected');
+  await waitForExplanation(`No relay found at ${relayAddress()}. Start one with “tabwire serve”.`);
   chain.relay = await startRelay({ home, port });
-  await shows('Connected');
+  await waitForHeadline('Connected');
 });

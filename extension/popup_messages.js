@@ -1,0 +1,45 @@
+/**
+ * What the user can ask for in the popup. The popup sends these messages; the service worker acts
+ * on them here.
+ */
+
+import { checkAddress, saveAddress, saveEnabled } from './settings.js';
+
+/**
+ * @typedef {{ type: 'releaseTab', tabId: number }
+ *   | { type: 'releaseAllTabs' }
+ *   | { type: 'setAddress', address: string }
+ *   | { type: 'setEnabled', enabled: boolean }} PopupMessage
+ */
+
+/** @param {import('./relay_session.js').RelaySession} session @param {PopupMessage} message */
+export async function onPopupMessage(session, message) {
+  switch (message.type) {
+    case 'releaseTab':
+      return session.releaseTab(message.tabId);
+    case 'releaseAllTabs':
+      return session.releaseAllTabs();
+    case 'setAddress':
+      return setAddress(session, message.address);
+    case 'setEnabled':
+      return setEnabled(session, message.enabled);
+  }
+}
+
+/** @param {import('./relay_session.js').RelaySession} session @param {string} address */
+async function setAddress(session, address) {
+  const checked = checkAddress(address);
+  if ('address' in checked) {
+    await saveAddress(checked.address);
+    await session.connect();
+  }
+}
+
+/** @param {import('./relay_session.js').RelaySession} session @param {boolean} enabled */
+async function setEnabled(session, enabled) {
+  if (!enabled) {
+    await session.releaseAllTabs();
+  }
+  await saveEnabled(enabled);
+  await session.connect();
+}

@@ -1,0 +1,223 @@
+/**
+ * Notifies the relay of what happens to tabs. In the service worker this is the only module that
+ * listens to `chrome.tabs` and `chrome.webNavigation`.
+ *
+ * 1. A tab is announced (`tabCreated`) when the user opens it, when a tab opened by a page has its
+ *    first document, or when a tab leaves a restricted page.
+ * 2. While the relay has it, its changes are sent: `tabUpdated`, `tabNavigated`, `tabReplaced`.
+ * 3. It is withdrawn (`tabRemoved`) when it is closed or goes to a restricted page.
+ */
+
+import { isRestricted } from './policy.js';
+import { describeTab, urlOf } from './tab_reports.js';
+import { countChange, forgetClosedTab, forgetTab, tabState } from './tab_state.js';
+
+/**
+ * How long to wait for a new empty tab's document. A tab opened with a `javascript:` URL gets none,
+ * and looks the same.
+ */
+const EMPTY_DOCUMENT_TIMEOUT_MS = 500;
+
+/**
+ * @typedef {{ tabId: number, frameId: number, url: string, documentLifecycle?: string }} Navigation
+ */
+
+/** @type {(method: string, params: object) => void} */
+let notify = () => {};
+
+/**
+ * Call this once, before anything is awaited: otherwise the event that started the worker is lost.
+ * @param {(method: string, params: object) => void} onNotify
+ */
+export function watchTabs(onNotify) {
+  notify = onNotify;
+  chrome.tabs.onCreated.addListener(({ id }) => {
+    if (id !== undefined) {
+      onAppeared(id);
+    }
+  });
+  chrome.tabs.onUpdated.addListener(onUpdated);
+  chrome.tabs.onRemoved.addListener(onRemoved);
+  chrome.tabs.onReplaced.addListener(onReplaced);
+  watchNavigation();
+}
+
+// ---- announcements ----
+
+/** How many lists and creations are in flight. While there are any, announcements are held back. */
+let holds = 0;
+/** @type {Set<number>} The tabs that have appeared meanwhile. */
+let appeared = new Set();
+
+/**
+ * Holds announcements back while `work` lists or creates tabs: a tab that appears meanwhile may be
+ * part of the result. Those that the relay did not get that way are announced afterwards.
+ * @template T
+ * @param {(appeared: ReadonlySet<number>) => Promise<T>} work
+ */
+export async function holdAnnouncements(work) {
+  holds += 1;
+  try {
+    return await work(appeared);
+  } finally {
+    holds -= 1;
+    if (holds === 0) {
+      const held = [...appeared];
+      appeared = new Set();
+      held.filter((tabId) => !tabState(tabId).isReported).forEach(announce);
+    }
+  }
+}
+
+/** @param {number} tabId */
+function onAppeared(tabId) {
+  if (holds > 0) {
+    appeared.add(tabId);
+  } else {
+    announce(tabId);
+  }
+}
+
+/** @param {number} tabId */
+async function announce(tabId) {
+  const report = await describeTab(tabId).catch(() => undefined);
+  if (!report || isRestricted(report.url)) {
+    // Without a report: the tab was closed before Chrome could describe it.
+    return;
+  }
+  const tab = tabState(tabId);
+  if (!tab.isReported && tab.firstDocument !== 'pending') {
+    tab.isReported = true;
+    tab.firstDocument = undefined;
+    notify('tabCreated', report);
+  }
+}
+
+// ---- chrome.tabs ----
+
+/**
+ * @param {number} tabId
+ * @param {chrome.tabs.OnUpdatedInfo} change
+ * @param {chrome.tabs.Tab} chromeTab
+ */
+function onUpdated(tabId, change, chromeTab) {
+  countChange(tabId);
+  const tab = tabState(tabId);
+  const { url, title, status } = change;
+  if (status !== undefined) {
+    tab.isLoaded = status === 'complete';
+  }
+  if (!tab.isReported) {
+    if (url !== undefined) {
+      // It may have left a restricted page.
+      onAppeared(tabId);
+    }
+  } else if (isRestricted(urlOf(chromeTab))) {
+    tab.isReported = false;
+    notify('tabRemoved', { tabId });
+  } else if (url !== undefined || title !== undefined || status !== undefined) {
+    notify('tabUpdated', { tabId, url, title, status });
+  }
+}
+
+/** @param {number} tabId */
+function onRemoved(tabId) {
+  const { isReported } = tabState(tabId);
+  forgetClosedTab(tabId);
+  if (isReported) {
+    notify('tabRemoved', { tabId });
+  }
+}
+
+/** @param {number} addedTabId @param {number} removedTabId */
+async function onReplaced(addedTabId, removedTabId) {
+  forgetTab(removedTabId);
+  const report = await describeTab(addedTabId).catch(() => undefined);
+  if (report && !isRestricted(report.url)) {
+    tabState(addedTabId).isReported = true;
+    notify('tabReplaced', { removedTabId, ...report });
+  } else {
+    notify('tabRemoved', { tabId: removedTabId });
+  }
+}
+
+// ---- chrome.webNavigation ----
+
+/**
+ * Only `chrome.webNavigation` reports which page opened a tab, and whether a new URL is a new
+ * document.
+ */
+function watchNavigation() {
+  const navigation = chrome.webNavigation;
+  navigation.onCreatedNavigationTarget.addListener(onOpenedByPage);
+  navigation.onCommitted.addListener((details) => {
+    onDocumentOrError(details, false);
+    onNavigated(details, false);
+  });
+  navigation.onErrorOccurred.addListener((details) => onDocumentOrError(details, true));
+  navigation.onHistoryStateUpdated.addListener((details) => onNavigated(details, true));
+  navigation.onReferenceFragmentUpdated.addListener((details) => onNavigated(details, true));
+  navigation.onDOMContentLoaded.addListener((details) => {
+    if (isReportedPage(details)) {
+      notify('tabUpdated', { tabId: details.tabId, status: 'interactive' });
+    }
+  });
+}
+
+/**
+ * Usually fires right after `tabs.onCreated`, before Chrome has described the tab.
+ * @param {{ tabId: number, sourceTabId: number, url: string }} details
+ */
+function onOpenedByPage({ tabId, sourceTabId, url }) {
+  const tab = tabState(tabId);
+  tab.openerTabId = sourceTabId;
+  if (tab.firstDocument === 'arrived') {
+    tab.firstDocument = undefined;
+    onAppeared(tabId);
+    return;
+  }
+  tab.firstDocument = 'pending';
+  if (url === 'about:blank') {
+    setTimeout(onDocument, EMPTY_DOCUMENT_TIMEOUT_MS, tabId);
+  }
+}
+
+/** @param {Navigation} navigation @param {boolean} hasFailed */
+function onDocumentOrError({ tabId, frameId }, hasFailed) {
+  if (frameId === 0) {
+    tabState(tabId).hasFailed = hasFailed;
+    onDocument(tabId);
+  }
+}
+
+/**
+ * The tab has its document, or will get none: a download, or a response without a page.
+ * @param {number} tabId
+ */
+function onDocument(tabId) {
+  const tab = tabState(tabId);
+  tab.onDocument?.();
+  tab.isLoaded = false;
+  if (tab.firstDocument === 'pending') {
+    tab.firstDocument = undefined;
+    onAppeared(tabId);
+  } else if (!tab.isReported) {
+    tab.firstDocument = 'arrived';
+  }
+}
+
+/** @param {Navigation} navigation @param {boolean} sameDocument */
+function onNavigated(navigation, sameDocument) {
+  const { tabId, url } = navigation;
+  if (isReportedPage(navigation) && !isRestricted(url)) {
+    notify('tabNavigated', { tabId, url, sameDocument });
+  }
+}
+
+/**
+ * Whether this is about a tab's visible page, not a frame or a prerendered page.
+ * @param {Navigation} navigation
+ */
+function isReportedPage({ tabId, frameId, documentLifecycle = 'active' }) {
+  return frameId === 0 && documentLifecycle === 'active' && tabState(tabId).isReported;
+}

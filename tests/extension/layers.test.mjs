@@ -1,0 +1,51 @@
+/** Rules about which module may use what, checked against the source text. */
+
+import assert from 'node:assert/strict';
+import { readdir, readFile } from 'node:fs/promises';
+import { test } from 'node:test';
+
+const EXTENSION = new URL('../../extension/', import.meta.url);
+
+const sources = new Map();
+for (const file of await readdir(EXTENSION)) {
+  if (file.endsWith('.js')) {
+    sources.set(file, await readFile(new URL(file, EXTENSION), 'utf8'));
+  }
+}
+
+const modulesMatching = (pattern) =>
+  [...sources].filter(([, source]) => pattern.test(source)).map(([file]) => file);
+
+const importsOf = (file) =>
+  [...sources.get(file).matchAll(/^import .*?from '\.\/(.*?)';$/gms)].map(([, name]) => name);
+
+test('only attachments.js uses chrome.debugger', () => {
+  assert.deepEqual(modulesMatching(/chrome\s*\??\.\s*debugger\b|\bchrome\[/), ['attachments.js']);
+});
+
+test('no module hides chrome behind another name', () => {
+  assert.deepEqual(modulesMatching(/=\s*(globalThis\.)?chrome\s*[;,)]|{[^}]*}\s*=\s*chrome\b/), []);
+});
+
+test('only tab_events.js and the popup listen to tabs', () => {
+  const listening = /chrome\.(tabs\.on[A-Z]|webNavigation)/;
+  assert.deepEqual(modulesMatching(listening).sort(), ['popup.js', 'tab_events.js']);
+});
+
+test('modules without Chrome APIs stay that way', () => {
+  for (const file of ['frames.js', 'policy.js', 'protocol.js', 'relay_link.js', 'tab_state.js']) {
+    const code = sources.get(file).replace(/\/\*.*?\*\/|\/\/.*$/gms, '');
+    assert.doesNotMatch(code, /\bchrome\./, file);
+  }
+});
+
+test('imports have no cycles, and nothing imports background.js', () => {
+  const visit = (file, path) => {
+    assert.ok(!path.includes(file), [...path, file].join(' → '));
+    importsOf(file).forEach((imported) => visit(imported, [...path, file]));
+  };
+  for (const file of sources.keys()) {
+    visit(file, []);
+    assert.ok(!importsOf(file).includes('background.js'), file);
+  }
+});
