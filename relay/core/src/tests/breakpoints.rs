@@ -1,200 +1,125 @@
-//! Breakpoints of sessions that debug one page together.
+//! Breakpoints of several sessions that debug the same page.
 
 use serde_json::{Value, json};
 
-use super::script::Script;
-use crate::Input;
-use crate::ids::ClientId;
+use super::script::{Script, Session};
 
-/// Two clients that debug one page; each has a breakpoint: `a` and `b`.
-fn two_debuggers() -> (Script, [(ClientId, String); 2]) {
+/// Two clients that debug one live page. The first has breakpoint `a`, the second has breakpoint `b`.
+fn two_debuggers() -> (Script, [Session; 2]) {
     let mut script = Script::with_tabs(1);
-    let (first, a) = script.asking_client("T1");
-    script.make_live(first, &a, 1);
-    let (second, b) = script.asking_client("T1");
-    for (client, session, name) in [(first, &a, "a"), (second, &b, "b")] {
-        script.request(client, Some(session), "Debugger.enable", json!({}));
-        script.request(
-            client,
-            Some(session),
-            "Debugger.setBreakpointByUrl",
-            json!({ "lineNumber": 1, "url": name }),
-        );
-        for call in script.calls() {
-            script.reply(&call, json!({ "breakpointId": name }));
-        }
-        script.heard(client);
+    let first = script.explicitly_attached_page("T1");
+    script.make_live(&first);
+    let second = script.explicitly_attached_page("T1");
+    set_breakpoint(&mut script, &first, "a", "a");
+    set_breakpoint(&mut script, &second, "b", "b");
+    (script, [first, second])
+}
+
+/// Enables the debugger and sets a breakpoint on a URL, to which Chrome gives this id.
+fn set_breakpoint(script: &mut Script, page: &Session, url: &str, id: &str) {
+    script.send(page, "Debugger.enable", json!({}));
+    let params = json!({ "lineNumber": 1, "url": url });
+    script.send(page, "Debugger.setBreakpointByUrl", params);
+    for call in script.calls() {
+        script.reply(&call, json!({ "breakpointId": id }));
     }
-    (script, [(first, a), (second, b)])
+    script.received(page);
 }
 
-fn sent(script: &mut Script) -> Vec<(String, Value)> {
-    let calls = script.calls();
-    calls
-        .iter()
-        .map(|call| {
-            (
-                call["params"]["method"].as_str().unwrap().to_owned(),
-                call["params"]["params"].clone(),
-            )
-        })
-        .collect()
+fn pause_at(script: &mut Script, breakpoints: &Value) {
+    let params = json!({ "callFrames": [], "reason": "other", "hitBreakpoints": breakpoints });
+    script.cdp_event(1, "Debugger.paused", params);
 }
 
-#[test]
-fn a_sessions_breakpoints_go_with_it_and_those_of_others_stay() {
-    let (mut script, [(first, _), _]) = two_debuggers();
-    script.input(Input::ClientClosed(first));
+/// The only thing that the browser receives is a command that removes this breakpoint.
+#[track_caller]
+fn assert_only_removes(script: &mut Script, id: &str) {
     assert_eq!(
-        sent(&mut script),
-        [(
-            "Debugger.removeBreakpoint".to_owned(),
-            json!({ "breakpointId": "a" })
-        )]
+        script.calls().commands_with_params(),
+        [("Debugger.removeBreakpoint", &json!({ "breakpointId": id }))]
     );
 }
 
 #[test]
-fn a_page_that_stopped_at_a_breakpoint_of_one_who_left_goes_on() {
-    let (mut script, [(first, _), _]) = two_debuggers();
-    script.cdp_event(
-        1,
-        "Debugger.paused",
-        json!({ "callFrames": [], "reason": "other", "hitBreakpoints": ["a"] }),
-    );
-    script.input(Input::ClientClosed(first));
-    assert!(
-        sent(&mut script)
-            .iter()
-            .any(|(method, _)| method == "Debugger.resume")
-    );
+fn removes_the_breakpoints_of_an_ended_session_and_no_others() {
+    let (mut script, [first, _]) = two_debuggers();
+    script.disconnect(first.client);
+    assert_only_removes(&mut script, "a");
 }
 
 #[test]
-fn a_page_that_stopped_at_a_breakpoint_of_another_waits_for_that_one() {
-    let (mut script, [(first, _), _]) = two_debuggers();
-    script.cdp_event(
-        1,
-        "Debugger.paused",
-        json!({ "callFrames": [], "reason": "other", "hitBreakpoints": ["a", "b"] }),
-    );
-    script.input(Input::ClientClosed(first));
-    assert!(
-        sent(&mut script)
-            .iter()
-            .all(|(method, _)| method != "Debugger.resume")
-    );
+fn resumes_a_page_paused_at_a_breakpoint_of_an_ended_session() {
+    let (mut script, [first, _]) = two_debuggers();
+    pause_at(&mut script, &json!(["a"]));
+    script.disconnect(first.client);
+    assert!(script.calls().has_command("Debugger.resume"));
 }
 
 #[test]
-fn a_breakpoint_that_its_session_took_back_is_not_taken_back_again() {
-    let (mut script, [(first, a), _]) = two_debuggers();
-    script.request(
-        first,
-        Some(&a),
-        "Debugger.removeBreakpoint",
-        json!({ "breakpointId": "a" }),
-    );
+fn leaves_a_page_paused_at_a_breakpoint_of_another_session() {
+    let (mut script, [first, _]) = two_debuggers();
+    pause_at(&mut script, &json!(["a", "b"]));
+    script.disconnect(first.client);
+    assert!(!script.calls().has_command("Debugger.resume"));
+}
+
+#[test]
+fn does_not_remove_a_breakpoint_twice() {
+    let (mut script, [first, _]) = two_debuggers();
+    let params = json!({ "breakpointId": "a" });
+    script.send(&first, "Debugger.removeBreakpoint", params);
     script.calls();
-    script.input(Input::ClientClosed(first));
-    assert!(sent(&mut script).is_empty());
+    script.disconnect(first.client);
+    assert!(script.calls().is_empty());
 }
 
 #[test]
-fn one_that_was_set_for_a_session_that_had_ended_meanwhile_is_removed() {
-    let (mut script, [(first, a), (second, b)]) = two_debuggers();
-    script.request(
-        first,
-        Some(&a),
-        "Debugger.setBreakpoint",
-        json!({ "location": { "scriptId": "1", "lineNumber": 2 } }),
-    );
+fn removes_a_breakpoint_that_chrome_sets_after_its_session_ended() {
+    let (mut script, [first, second]) = two_debuggers();
+    let params = json!({ "location": { "scriptId": "1", "lineNumber": 2 } });
+    script.send(&first, "Debugger.setBreakpoint", params);
     let set = script.next_command("Debugger.setBreakpoint");
-    script.request(
-        first,
-        None,
-        "Target.detachFromTarget",
-        json!({ "sessionId": a }),
-    );
+    let params = json!({ "sessionId": first.id });
+    script.send(first.client, "Target.detachFromTarget", params);
     script.calls();
     script.reply(&set, json!({ "breakpointId": "late" }));
-    assert_eq!(
-        sent(&mut script),
-        [(
-            "Debugger.removeBreakpoint".to_owned(),
-            json!({ "breakpointId": "late" })
-        )]
-    );
-    script.request(second, Some(&b), "Debugger.resume", json!({}));
+    assert_only_removes(&mut script, "late");
+    script.send(&second, "Debugger.resume", json!({}));
     script.next_command("Debugger.resume");
 }
 
 #[test]
-fn debugger_disable_takes_the_sessions_breakpoints_along() {
-    let (mut script, [(first, a), _]) = two_debuggers();
-    script.ask(first, Some(&a), "Debugger.disable", json!({}));
-    assert_eq!(
-        sent(&mut script),
-        [(
-            "Debugger.removeBreakpoint".to_owned(),
-            json!({ "breakpointId": "a" })
-        )]
-    );
+fn debugger_disable_removes_the_breakpoints_of_the_session() {
+    let (mut script, [first, _]) = two_debuggers();
+    script.request(&first, "Debugger.disable", json!({}));
+    assert_only_removes(&mut script, "a");
 }
 
 #[test]
-fn a_breakpoint_that_went_with_debugger_disable_is_not_the_sessions_any_more() {
+fn debugger_disable_gives_up_breakpoints_that_another_session_may_set_again() {
     let mut script = Script::with_tabs(1);
-    let (first, a) = script.asking_client("T1");
-    script.make_live(first, &a, 1);
-    let (second, b) = script.asking_client("T1");
-    let set = |script: &mut Script, client, session: &str| {
-        script.request(client, Some(session), "Debugger.enable", json!({}));
-        script.request(
-            client,
-            Some(session),
-            "Debugger.setBreakpointByUrl",
-            json!({ "lineNumber": 1, "url": "u" }),
-        );
-        for call in script.calls() {
-            script.reply(&call, json!({ "breakpointId": "1:1:0:u" }));
-        }
-    };
-    set(&mut script, first, &a);
-    // Chrome forgets it here.
-    script.request(first, Some(&a), "Debugger.disable", json!({}));
-    script.answer_all();
-    script.request(first, Some(&a), "Debugger.enable", json!({}));
-    script.answer_all();
-    set(&mut script, second, &b);
-    script.input(Input::ClientClosed(second));
-    let calls = script.calls();
-    assert!(
-        calls
-            .iter()
-            .any(|c| c["params"]["method"] == "Debugger.removeBreakpoint"),
-        "{calls:?}"
-    );
+    let first = script.explicitly_attached_page("T1");
+    script.make_live(&first);
+    let second = script.explicitly_attached_page("T1");
+    set_breakpoint(&mut script, &first, "u", "1:1:0:u");
+    // Chrome forgets the breakpoint here.
+    script.send(&first, "Debugger.disable", json!({}));
+    script.answer_calls();
+    script.send(&first, "Debugger.enable", json!({}));
+    script.answer_calls();
+    set_breakpoint(&mut script, &second, "u", "1:1:0:u");
+    script.disconnect(second.client);
+    script.calls().command("Debugger.removeBreakpoint");
 }
 
 #[test]
-fn one_that_was_set_for_a_client_that_had_gone_meanwhile_is_removed() {
-    let (mut script, [(first, a), _]) = two_debuggers();
-    script.request(
-        first,
-        Some(&a),
-        "Debugger.setBreakpointByUrl",
-        json!({ "lineNumber": 2, "url": "a" }),
-    );
+fn removes_a_breakpoint_that_chrome_sets_after_its_client_disconnected() {
+    let (mut script, [first, _]) = two_debuggers();
+    let params = json!({ "lineNumber": 2, "url": "a" });
+    script.send(&first, "Debugger.setBreakpointByUrl", params);
     let set = script.next_command("Debugger.setBreakpointByUrl");
-    script.input(Input::ClientClosed(first));
+    script.disconnect(first.client);
     script.calls();
     script.reply(&set, json!({ "breakpointId": "late" }));
-    assert_eq!(
-        sent(&mut script),
-        [(
-            "Debugger.removeBreakpoint".to_owned(),
-            json!({ "breakpointId": "late" })
-        )]
-    );
+    assert_only_removes(&mut script, "late");
 }

@@ -1,14 +1,14 @@
-//! Behaviours of the core, as scripts on a fake clock: what clients and the extension say, and what they must hear.
+//! Behaviours of the core, as scripts on a fake clock: what clients and the extension send, and what they must receive.
 
 mod breakpoints;
 mod children;
 mod dormant;
+mod extension_link;
 mod interception;
-mod link;
+mod late_join;
 mod property;
 mod requests;
 mod script;
 mod sessions;
-mod set_up;
-mod silence;
 mod targets;
+mod unresponsive;

@@ -1,304 +1,211 @@
-//! Which targets clients see, and tabs that come and go.
+//! Which targets clients see, and tabs that are opened, changed and closed.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::script::{Script, tab};
+use super::script::{ClientId, Script, attached_tab, tab};
+
+/// The parameters of `Target.setAutoAttach` as Puppeteer sends them: tab targets instead of pages.
+fn auto_attach_to_tabs() -> Value {
+    let filter = json!([{ "type": "page", "exclude": true }, {}]);
+    json!({ "autoAttach": true, "flatten": true, "filter": filter })
+}
+
+fn discover_targets(script: &mut Script, client: ClientId) {
+    let params = json!({ "discover": true });
+    script.request(client, "Target.setDiscoverTargets", params);
+}
+
+/// Sends `Target.createTarget` and returns the id of the request.
+fn create_target(script: &mut Script, client: ClientId) -> i64 {
+    let params = json!({ "url": "about:blank" });
+    script.send(client, "Target.createTarget", params)
+}
 
 #[test]
-fn every_tab_is_attached_with_its_real_id_before_auto_attach_is_answered() {
+fn announces_every_tab_with_its_real_id_before_auto_attach_is_answered() {
     let mut script = Script::with_tabs(3);
-    let client = script.client();
-    let id = script.request(
-        client,
-        None,
-        "Target.setAutoAttach",
-        json!({ "autoAttach": true, "flatten": true }),
-    );
-    let heard = script.heard(client);
-    let targets: Vec<_> = heard[..3]
+    let client = script.connect_client();
+    let params = json!({ "autoAttach": true, "flatten": true });
+    let id = script.send(client, "Target.setAutoAttach", params);
+    let received = script.received(client);
+    let targets: Vec<_> = received[..3]
         .iter()
-        .map(|m| m["params"]["targetInfo"]["targetId"].as_str().unwrap())
+        .map(|m| &m["params"]["targetInfo"])
         .collect();
-    assert_eq!(targets, ["T1", "T2", "T3"]);
+    let ids: Vec<_> = targets.iter().map(|target| &target["targetId"]).collect();
+    assert_eq!(ids, ["T1", "T2", "T3"]);
     assert!(
-        heard[..3]
+        targets
             .iter()
-            .all(|m| m["params"]["targetInfo"]["browserContextId"].is_string())
+            .all(|target| target["browserContextId"].is_string())
     );
-    assert_eq!(heard[3]["id"], id);
+    assert_eq!(received[3]["id"], id);
     assert!(script.calls().is_empty(), "connecting attaches nothing");
 }
 
 #[test]
-fn asking_twice_attaches_no_tab_twice() {
+fn repeated_auto_attach_announces_nothing_again() {
     let mut script = Script::with_tabs(2);
-    let (client, _) = script.attached_client();
-    script.ask(
-        client,
-        None,
-        "Target.setAutoAttach",
-        json!({ "autoAttach": true, "flatten": true }),
-    );
-    assert!(script.heard(client).is_empty());
+    let (client, _) = script.auto_attached_client();
+    let params = json!({ "autoAttach": true, "flatten": true });
+    let id = script.send(client, "Target.setAutoAttach", params);
+    let received = script.received(client);
+    assert_eq!(received.result(id), &json!({}));
+    assert_eq!(received.len(), 1, "{received:?}");
 }
 
 #[test]
-fn puppeteer_finds_a_page_below_its_tab_target() {
+fn puppeteer_finds_a_page_through_its_tab_target() {
     let mut script = Script::with_tabs(1);
-    let client = script.client();
-    let filter = json!([{ "type": "page", "exclude": true }, {}]);
-    script.request(
-        client,
-        None,
-        "Target.setAutoAttach",
-        json!({ "autoAttach": true, "flatten": true, "filter": filter }),
-    );
-    let heard = script.heard(client);
-    assert_eq!(heard[0]["params"]["targetInfo"]["type"], "tab");
-    let above = heard[0]["params"]["sessionId"].as_str().unwrap().to_owned();
-    script.request(
-        client,
-        Some(&above),
-        "Target.setAutoAttach",
-        json!({ "autoAttach": true, "flatten": true, "filter": [{}] }),
-    );
-    let heard = script.heard(client);
-    assert_eq!(heard[0]["sessionId"], above.as_str());
-    assert_eq!(heard[0]["params"]["targetInfo"]["targetId"], "T1");
-    script.ask(
-        client,
-        Some(&above),
-        "Runtime.runIfWaitingForDebugger",
-        json!({}),
-    );
+    let client = script.connect_client();
+    script.send(client, "Target.setAutoAttach", auto_attach_to_tabs());
+    let received = script.received(client);
+    assert_eq!(received[0]["params"]["targetInfo"]["type"], "tab");
+    let tab_target = received.attached_sessions(client).remove(0);
+    let params = json!({ "autoAttach": true, "flatten": true, "filter": [{}] });
+    script.send(&tab_target, "Target.setAutoAttach", params);
+    let received = script.received(client);
+    assert_eq!(received[0]["sessionId"], tab_target.id);
+    assert_eq!(received[0]["params"]["targetInfo"]["targetId"], "T1");
+    script.request(&tab_target, "Runtime.runIfWaitingForDebugger", json!({}));
 }
 
 #[test]
-fn a_new_page_is_announced_before_its_creation_is_answered_and_is_live() {
+fn announces_a_created_page_before_the_reply_and_keeps_it_live() {
     let mut script = Script::with_tabs(0);
-    let (client, _) = script.attached_client();
-    let id = script.request(
-        client,
-        None,
-        "Target.createTarget",
-        json!({ "url": "about:blank" }),
-    );
+    let (client, _) = script.auto_attached_client();
+    let id = create_target(&mut script, client);
     let call = script.next_call("createTab");
-    assert_eq!(
-        call["params"],
-        json!({ "url": "about:blank", "newWindow": false, "active": false })
-    );
-    let mut created = tab(7);
-    created["attached"] = true.into();
-    script.reply(&call, created);
-    let heard = script.heard(client);
-    assert_eq!(heard[0]["method"], "Target.attachedToTarget");
-    assert_eq!(
-        (
-            heard[1]["id"].as_i64(),
-            heard[1]["result"]["targetId"].as_str()
-        ),
-        (Some(id), Some("T7"))
-    );
-    let session = heard[0]["params"]["sessionId"].as_str().unwrap().to_owned();
-    script.request(
-        client,
-        Some(&session),
-        "Page.navigate",
-        json!({ "url": "https://x" }),
-    );
+    let expected = json!({ "url": "about:blank", "newWindow": false, "active": false });
+    assert_eq!(call.params(), &expected);
+    script.reply(&call, attached_tab(7));
+    let received = script.received(client);
+    assert_eq!(received[0]["method"], "Target.attachedToTarget");
+    assert_eq!(received[1]["id"], id);
+    assert_eq!(received[1]["result"]["targetId"], "T7");
+    let page = received.attached_sessions(client).remove(0);
+    script.send(&page, "Page.navigate", json!({ "url": "https://x" }));
     script.next_command("Page.navigate");
 }
 
 #[test]
-fn a_new_page_stays_live_for_a_client_that_attaches_to_its_tab_target_first() {
+fn a_created_page_stays_live_for_a_client_that_attaches_to_its_tab_target_first() {
     let mut script = Script::with_tabs(0);
-    let client = script.client();
-    let filter = json!([{ "type": "page", "exclude": true }, {}]);
-    script.ask(
-        client,
-        None,
-        "Target.setAutoAttach",
-        json!({ "autoAttach": true, "flatten": true, "filter": filter }),
-    );
-    script.request(
-        client,
-        None,
-        "Target.createTarget",
-        json!({ "url": "about:blank" }),
-    );
+    let client = script.connect_client();
+    script.request(client, "Target.setAutoAttach", auto_attach_to_tabs());
+    create_target(&mut script, client);
     let call = script.next_call("createTab");
-    let mut created = tab(7);
-    created["attached"] = true.into();
-    script.reply(&call, created);
-    assert!(script.calls().is_empty(), "the debugger stays");
+    script.reply(&call, attached_tab(7));
+    assert!(script.calls().is_empty(), "the debugger stays attached");
 }
 
 #[test]
-fn a_tab_the_person_opens_is_announced_with_its_opener() {
+fn announces_a_tab_that_the_user_opens_with_its_opener() {
     let mut script = Script::with_tabs(1);
-    let (client, _) = script.attached_client();
-    script.ask(
-        client,
-        None,
-        "Target.setDiscoverTargets",
-        json!({ "discover": true }),
-    );
+    let (client, _) = script.auto_attached_client();
+    discover_targets(&mut script, client);
     let mut opened = tab(2);
     opened["openerTabId"] = 1.into();
     script.extension_event("tabCreated", opened);
-    let heard = script.heard(client);
+    let received = script.received(client);
     assert_eq!(
-        (heard[0]["method"].as_str(), heard[1]["method"].as_str()),
-        (
-            Some("Target.targetCreated"),
-            Some("Target.attachedToTarget")
-        )
+        received.methods()[..2],
+        ["Target.targetCreated", "Target.attachedToTarget"]
     );
-    assert_eq!(heard[1]["params"]["targetInfo"]["openerId"], "T1");
+    assert_eq!(received[1]["params"]["targetInfo"]["openerId"], "T1");
 }
 
 #[test]
-fn a_closed_tab_is_detached_and_destroyed_for_everyone_who_knew_it() {
+fn detaches_and_destroys_a_closed_tab() {
     let mut script = Script::with_tabs(1);
-    let (client, _) = script.attached_client();
-    script.ask(
-        client,
-        None,
-        "Target.setDiscoverTargets",
-        json!({ "discover": true }),
-    );
+    let (client, _) = script.auto_attached_client();
+    discover_targets(&mut script, client);
     script.extension_event("tabRemoved", json!({ "tabId": 1 }));
-    let methods: Vec<_> = script
-        .heard(client)
-        .iter()
-        .map(|m| m["method"].as_str().unwrap().to_owned())
-        .collect();
+    let received = script.received(client);
     assert_eq!(
-        methods,
+        received.methods(),
         ["Target.detachedFromTarget", "Target.targetDestroyed"]
     );
+    assert_eq!(received.len(), 2);
 }
 
 #[test]
-fn closing_a_tab_is_answered_once_even_when_the_browser_reports_it_first() {
+fn close_target_gets_one_reply_when_the_browser_reports_the_removal_first() {
     let mut script = Script::with_tabs(1);
-    let (client, _) = script.attached_client();
-    let id = script.request(
-        client,
-        None,
-        "Target.closeTarget",
-        json!({ "targetId": "T1" }),
-    );
+    let (client, _) = script.auto_attached_client();
+    let id = script.send(client, "Target.closeTarget", json!({ "targetId": "T1" }));
     let call = script.next_call("closeTab");
     script.extension_event("tabRemoved", json!({ "tabId": 1 }));
     script.reply(&call, json!({}));
-    let heard = script.heard(client);
-    assert_eq!(heard.iter().filter(|m| m["id"] == id).count(), 1);
-    assert_eq!(
-        heard
-            .iter()
-            .filter(|m| m["method"] == "Target.detachedFromTarget")
-            .count(),
-        1
-    );
+    let received = script.received(client);
+    received.reply(id);
+    assert_eq!(received.events("Target.detachedFromTarget").count(), 1);
 }
 
 #[test]
-fn a_changed_title_reaches_those_who_discover() {
+fn announces_a_changed_title_to_clients_that_discover_targets() {
     let mut script = Script::with_tabs(1);
-    let client = script.client();
-    script.ask(
-        client,
-        None,
-        "Target.setDiscoverTargets",
-        json!({ "discover": true }),
-    );
+    let client = script.connect_client();
+    discover_targets(&mut script, client);
     script.extension_event("tabUpdated", json!({ "tabId": 1, "title": "New" }));
-    let heard = script.heard(client);
-    assert_eq!(heard[0]["params"]["targetInfo"]["title"], "New");
+    let received = script.received(client);
+    assert_eq!(received[0]["params"]["targetInfo"]["title"], "New");
 }
 
 #[test]
-fn the_persons_profile_cannot_be_divided() {
+fn rejects_new_browser_contexts() {
     let mut script = Script::with_tabs(0);
-    let client = script.client();
-    let (_, message) = script.error_of(client, None, "Target.createBrowserContext", json!({}));
+    let client = script.connect_client();
+    let (_, message) = script.request_error(client, "Target.createBrowserContext", json!({}));
     assert!(message.contains("browser.contexts()[0]"), "{message}");
-    let contexts = script.ask(client, None, "Target.getBrowserContexts", json!({}));
+    let contexts = script.request(client, "Target.getBrowserContexts", json!({}));
     assert_eq!(contexts["browserContextIds"], json!([]));
 }
 
 #[test]
-fn cookies_are_asked_for_through_a_live_tab() {
+fn reads_cookies_through_a_live_tab() {
     let mut script = Script::with_tabs(2);
-    let (client, sessions) = script.attached_client();
-    script.make_live(client, &sessions[1], 2);
-    let context =
-        script.ask(client, None, "Target.getBrowserContexts", json!({}))["defaultBrowserContextId"]
-            .clone();
-    let id = script.request(
-        client,
-        None,
-        "Storage.getCookies",
-        json!({ "browserContextId": context }),
-    );
+    let (client, pages) = script.auto_attached_client();
+    script.make_live(&pages[1]);
+    let contexts = script.request(client, "Target.getBrowserContexts", json!({}));
+    let params = json!({ "browserContextId": contexts["defaultBrowserContextId"] });
+    let id = script.send(client, "Storage.getCookies", params);
     let call = script.next_command("Storage.getCookies");
-    assert_eq!(
-        (call["params"]["tabId"].as_i64(), &call["params"]["params"]),
-        (Some(2), &json!({}))
-    );
+    assert_eq!((call.tab(), call.params()), (2, &json!({})));
     script.reply(&call, json!({ "cookies": [] }));
-    let heard = script.heard(client);
-    assert_eq!(
-        (heard[0]["id"].as_i64(), heard[0].get("sessionId")),
-        (Some(id), None)
-    );
+    let received = script.received(client);
+    assert_eq!(received[0]["id"], id);
+    assert_eq!(received[0].get("sessionId"), None);
 }
 
 #[test]
-fn a_tab_in_the_making_is_closed_too_when_its_client_wants_none_left() {
+fn closes_a_tab_whose_client_disconnected_during_its_creation() {
     let mut script = Script::with_tabs(1);
-    script.core.config.on_disconnect = crate::OnDisconnect::CloseCreated;
-    let client = script.client();
-    script.request(
-        client,
-        None,
-        "Target.createTarget",
-        json!({ "url": "about:blank" }),
-    );
+    script.close_created_tabs_on_disconnect();
+    let client = script.connect_client();
+    create_target(&mut script, client);
     let create = script.next_call("createTab");
-    script.input(crate::Input::ClientClosed(client));
-    let mut made = tab(9);
-    made["attached"] = true.into();
-    script.reply(&create, made);
+    script.disconnect(client);
+    script.reply(&create, attached_tab(9));
     let close = script.next_call("closeTab");
-    assert_eq!(close["params"]["tabId"], 9);
+    assert_eq!(close.tab(), 9);
     script.reply_error(&close, json!("Tabs cannot be edited right now"));
-    assert_eq!(
-        script.next_call("detachTab")["params"]["tabId"],
-        9,
-        "one that stays is given back"
-    );
+    let detach = script.next_call("detachTab");
+    assert_eq!(detach.tab(), 9, "a tab that cannot be closed is released");
 }
 
 #[test]
-fn a_tab_whose_client_left_while_the_browser_was_away_is_closed_when_it_is_back() {
+fn closes_a_tab_whose_client_disconnected_while_the_browser_was_away() {
     let mut script = Script::with_tabs(1);
-    script.core.config.on_disconnect = crate::OnDisconnect::CloseCreated;
-    let (client, _) = script.attached_client();
-    script.request(
-        client,
-        None,
-        "Target.createTarget",
-        json!({ "url": "about:blank" }),
-    );
+    script.close_created_tabs_on_disconnect();
+    let (client, _) = script.auto_attached_client();
+    create_target(&mut script, client);
     let create = script.next_call("createTab");
     script.reply(&create, tab(9));
-    script.input(crate::Input::ExtensionClosed);
-    script.input(crate::Input::ClientClosed(client));
+    script.disconnect_extension();
+    script.disconnect(client);
     script.calls();
     script.connect_browser(vec![tab(1), tab(9)]);
-    assert_eq!(script.next_call("closeTab")["params"]["tabId"], 9);
-    assert!(script.calls().is_empty(), "the person's own stays");
+    assert_eq!(script.next_call("closeTab").tab(), 9);
+    assert!(script.calls().is_empty(), "the user's own tab stays open");
 }

@@ -1,0 +1,113 @@
+//! Child targets are routed by session ids of the relay's own, in both directions and at any depth.
+
+use serde_json::json;
+
+use super::{attach_frame, attached_children, auto_attach_to_children, detach_child};
+use crate::tests::script::{auto_attach, child_target};
+use crate::tests::sessions::two_clients;
+
+#[test]
+fn routes_a_child_by_the_clients_own_session_id() {
+    let (mut script, [first, second]) = two_clients();
+    auto_attach_to_children(&mut script, &first);
+    script.calls();
+    let mut frame = child_target("real-child", "iframe", true);
+    frame["targetInfo"]["browserContextId"] = "chrome's".into();
+    script.cdp_event(1, "Target.attachedToTarget", frame);
+    let received = script.received(&first);
+    let attached = received.event("Target.attachedToTarget");
+    assert_eq!(attached["waitingForDebugger"], true);
+    assert_ne!(attached["targetInfo"]["browserContextId"], "chrome's");
+    let position = received.position(|m| m["method"] == "Target.attachedToTarget");
+    assert_eq!(received[position]["sessionId"], first.id);
+    let child = received.attached_sessions(first.client).remove(0);
+    assert_ne!(child.id, "real-child");
+
+    script.send(&child, "Runtime.enable", json!({}));
+    let call = script.next_command("Runtime.enable");
+    assert_eq!(call.child(), Some("real-child"));
+    let context = json!({ "context": { "id": 1 } });
+    let event = "Runtime.executionContextCreated";
+    script.child_event(1, "real-child", event, context);
+    assert_eq!(script.received(&first)[0]["sessionId"], child.id);
+    assert!(script.received(&second).is_empty());
+}
+
+#[test]
+fn a_detached_child_fails_the_commands_in_flight() {
+    let (mut script, [first, _]) = two_clients();
+    auto_attach_to_children(&mut script, &first);
+    attach_frame(&mut script, None, "real-child");
+    let child = attached_children(&mut script, &first).remove(0);
+    let in_flight = script.send(&child, "Runtime.evaluate", json!({}));
+    detach_child(&mut script, "real-child");
+    let received = script.received(&first);
+    assert_eq!(received.error_code(in_flight), -32001);
+    let mut detached = received.events("Target.detachedFromTarget");
+    assert!(detached.any(|params| params["sessionId"] == child.id));
+}
+
+#[test]
+fn a_second_client_receives_nested_targets_that_the_first_already_has() {
+    let (mut script, [first, second]) = two_clients();
+    auto_attach_to_children(&mut script, &first);
+    attach_frame(&mut script, None, "frame");
+    let frame = attached_children(&mut script, &first).remove(0);
+    auto_attach_to_children(&mut script, &frame);
+    attach_frame(&mut script, Some("frame"), "nested");
+    assert_eq!(attached_children(&mut script, &frame).len(), 1);
+
+    let frame = auto_attach_to_children(&mut script, &second).remove(0);
+    let nested = auto_attach_to_children(&mut script, &frame);
+    assert_eq!(nested.len(), 1);
+    let again = auto_attach_to_children(&mut script, &frame);
+    assert!(again.is_empty(), "each is announced once");
+    script.calls();
+    script.send(&nested[0], "Runtime.evaluate", json!({}));
+    let call = script.next_command("Runtime.evaluate");
+    assert_eq!(call.child(), Some("nested"));
+}
+
+#[test]
+fn a_session_that_stops_auto_attach_keeps_nested_targets_for_the_others() {
+    let (mut script, [first, second]) = two_clients();
+    auto_attach_to_children(&mut script, &first);
+    attach_frame(&mut script, None, "outer");
+    let outer = attached_children(&mut script, &first).remove(0);
+    auto_attach_to_children(&mut script, &outer);
+    attach_frame(&mut script, Some("outer"), "inner");
+    script.received(&first);
+
+    let outer = auto_attach_to_children(&mut script, &second).remove(0);
+    script.send(&outer, "Target.setAutoAttach", auto_attach());
+    let received = script.received(&second);
+    let position = received.position(|m| m["method"] == "Target.attachedToTarget");
+    let inner = &received[position];
+    assert_eq!(inner["params"]["targetInfo"]["targetId"], "target-inner");
+    assert_eq!(inner["sessionId"], outer.id);
+    script.calls();
+    let params = json!({ "autoAttach": false, "waitForDebuggerOnStart": false });
+    script.request(&outer, "Target.setAutoAttach", params);
+    assert!(script.calls().is_empty(), "the first still wants them");
+}
+
+#[test]
+fn answers_a_navigation_that_moves_a_frame_to_another_process() {
+    let (mut script, [first, _]) = two_clients();
+    auto_attach_to_children(&mut script, &first);
+    attach_frame(&mut script, None, "frame");
+    let frame = attached_children(&mut script, &first).remove(0);
+    let evaluation = script.send(&frame, "Runtime.evaluate", json!({}));
+    let params = json!({ "url": "https://site/2" });
+    let navigation = script.send(&frame, "Page.navigate", params);
+    let started = json!({ "frameId": "target-frame", "loaderId": "L2", "url": "https://site/2" });
+    script.child_event(1, "frame", "Page.frameStartedNavigating", started);
+    detach_child(&mut script, "frame");
+    let received = script.received(&first);
+    assert_eq!(
+        received.result(navigation),
+        &json!({ "frameId": "target-frame", "loaderId": "L2" })
+    );
+    assert_eq!(received.error_code(evaluation), -32001);
+    assert_eq!(received.methods(), ["Target.detachedFromTarget"]);
+}

@@ -1,0 +1,188 @@
+//! The extension's connection: handshake, pings, deadlines, and reconnecting.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::script::{Script, Session, attached_tab, hello, tab};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// An auto-attached client's session on a live tab.
+fn live_page() -> (Script, Session) {
+    let mut script = Script::with_tabs(1);
+    let page = script.auto_attached_page();
+    script.make_live(&page);
+    (script, page)
+}
+
+#[test]
+fn pings_every_five_seconds_and_drops_an_extension_that_does_not_answer() {
+    let mut script = Script::with_tabs(1);
+    script.advance(5 * SECOND);
+    script.next_call("ping");
+    script.extension_event("pong", json!({}));
+    script.advance(5 * SECOND);
+    script.next_call("ping");
+    script.advance(9 * SECOND);
+    assert_eq!(script.extension_closed(), None);
+    script.advance(SECOND);
+    let reason = script.extension_closed();
+    assert!(reason.is_some_and(|reason| reason.contains("ping")));
+}
+
+#[test]
+fn accepts_any_message_in_place_of_a_pong() {
+    let mut script = Script::with_tabs(1);
+    for _ in 0..10 {
+        script.advance(5 * SECOND);
+        script.extension_event("tabUpdated", json!({ "tabId": 1, "title": "x" }));
+    }
+    assert_eq!(script.extension_closed(), None);
+}
+
+#[test]
+fn drops_an_extension_that_sends_no_hello_and_answers_clients() {
+    let mut script = Script::new();
+    script.open_extension();
+    let client = script.connect_client();
+    let id = script.send(client, "Browser.getVersion", json!({}));
+    script.advance(5 * SECOND);
+    assert!(script.extension_closed().is_some());
+    let received = script.received(client);
+    assert_eq!((received.len(), &received[0]["id"]), (1, &json!(id)));
+}
+
+#[test]
+fn rejects_an_extension_of_another_protocol() {
+    let mut script = Script::new();
+    script.open_extension();
+    let mut hello = hello();
+    hello["protocol"] = 7.into();
+    script.extension_event("hello", hello);
+    let reason = script.extension_closed();
+    assert!(reason.is_some_and(|reason| reason.contains("protocol 7")));
+}
+
+#[test]
+fn a_command_in_flight_when_the_extension_disconnects_is_not_sent_again() {
+    let (mut script, page) = live_page();
+    let id = script.send(&page, "Input.dispatchMouseEvent", json!({}));
+    script.next_command("Input.dispatchMouseEvent");
+    script.disconnect_extension();
+    let received = script.received(&page);
+    assert_eq!(received[0]["id"], id);
+    assert!(received.error(id).contains("outcome is unknown"));
+    script.connect_browser(vec![tab(1)]);
+    assert!(!script.calls().has_command("Input.dispatchMouseEvent"));
+}
+
+#[test]
+fn sessions_survive_a_restart_of_the_extension() {
+    let mut script = Script::with_tabs(2);
+    let (client, pages) = script.auto_attached_client();
+    script.make_live(&pages[0]);
+    script.disconnect_extension();
+    script.connect_browser(vec![attached_tab(1), tab(3)]);
+    let received = script.received(client);
+    let mut detached = received.events("Target.detachedFromTarget");
+    assert!(
+        detached.any(|params| params["targetId"] == "T2"),
+        "{received:?}"
+    );
+    let mut attached = received.events("Target.attachedToTarget");
+    assert!(attached.any(|params| params["targetInfo"]["targetId"] == "T3"));
+    // The relay missed what the tab did meanwhile, so it wakes the tab again although the debugger is attached.
+    script.send(&pages[0], "Runtime.evaluate", json!({}));
+    script.next_call("detachTab");
+    script.finish_waking();
+    script.next_command("Runtime.evaluate");
+}
+
+#[test]
+fn wakes_a_tab_again_whose_debugger_did_not_survive_the_worker() {
+    let (mut script, page) = live_page();
+    script.disconnect_extension();
+    script.connect_browser(vec![tab(1)]);
+    script.send(&page, "Runtime.evaluate", json!({}));
+    script.next_call("attachTab");
+}
+
+#[test]
+fn releases_a_tab_whose_debugger_outlived_its_clients() {
+    let mut script = Script::new();
+    script.connect_browser(vec![attached_tab(1)]);
+    assert_eq!(script.next_call("detachTab").tab(), 1);
+}
+
+#[test]
+fn an_attach_without_a_reply_times_out() {
+    let mut script = Script::with_tabs(1);
+    let page = script.auto_attached_page();
+    let id = script.send(&page, "Runtime.evaluate", json!({}));
+    script.next_call("attachTab");
+    script.elapse(10);
+    let received = script.received(&page);
+    assert_eq!(received[0]["id"], id);
+    assert!(received.error(id).contains("10 seconds"));
+}
+
+#[test]
+fn an_unreadable_frame_fails_all_pending_calls_because_it_may_hold_their_replies() {
+    let (mut script, page) = live_page();
+    let id = script.send(&page, "Page.navigate", json!({}));
+    script.extension_text(r#"[5,{"id":7,"res"#);
+    assert_eq!(script.received(&page)[0]["id"], id);
+    assert!(script.extension_closed().is_some());
+}
+
+#[test]
+fn a_reply_next_to_invalid_messages_reaches_its_client() {
+    let (mut script, page) = live_page();
+    let id = script.send(&page, "Page.navigate", json!({}));
+    let call = script.next_command("Page.navigate");
+    let reply = json!({ "id": call.id(), "result": {} });
+    script.extension_text(&format!("[5,null,{reply}]"));
+    assert_eq!(script.received(&page)[0]["id"], id);
+    assert_eq!(script.extension_closed(), None);
+}
+
+#[test]
+fn announces_a_navigation_that_happened_while_the_extension_was_away() {
+    let mut script = Script::with_tabs(1);
+    let page = script.auto_attached_page();
+    script.request(&page, "Page.enable", json!({}));
+    script.disconnect_extension();
+    let mut navigated = tab(1);
+    navigated["url"] = "https://site/elsewhere".into();
+    script.connect_browser(vec![navigated]);
+    let received = script.received(&page);
+    assert_eq!(
+        received.event("Page.frameNavigated")["frame"]["url"],
+        "https://site/elsewhere"
+    );
+}
+
+#[test]
+fn removes_the_tabs_of_a_browser_that_stays_away() {
+    let mut script = Script::with_tabs(1);
+    let (client, _) = script.auto_attached_client();
+    script.disconnect_extension();
+    script.advance(39 * SECOND);
+    assert!(script.received(client).is_empty());
+    script.advance(SECOND);
+    assert_eq!(
+        script.received(client)[0]["method"],
+        "Target.detachedFromTarget"
+    );
+}
+
+#[test]
+fn a_stopping_relay_releases_every_tab() {
+    let mut script = Script::with_tabs(2);
+    let (_, pages) = script.auto_attached_client();
+    script.make_live(&pages[1]);
+    script.stop_relay();
+    assert_eq!(script.next_call("detachTab").tab(), 2);
+    assert!(script.calls().is_empty());
+}

@@ -1,0 +1,74 @@
+//! The commands that simulated clients send.
+
+use serde_json::{Value, json};
+
+use crate::tests::script::playwright_init;
+
+pub type Command = (&'static str, Value);
+
+/// Command `n` on the root session of a client. `target` is an existing target or an unknown one.
+pub fn root_command(n: usize, target: &str) -> Command {
+    let auto_attach = json!({ "autoAttach": true, "flatten": true });
+    match n {
+        0 | 1 => ("Target.setAutoAttach", auto_attach),
+        2 => ("Target.setDiscoverTargets", json!({ "discover": true })),
+        3 => (
+            "Target.attachToTarget",
+            json!({ "targetId": target, "flatten": true }),
+        ),
+        4 => ("Target.createTarget", json!({ "url": "about:blank" })),
+        5 => ("Target.closeTarget", json!({ "targetId": target })),
+        6 => ("Storage.getCookies", json!({})),
+        7 => {
+            let mut params = auto_attach;
+            params["filter"] = json!([{ "type": "page", "exclude": true }, {}]);
+            ("Target.setAutoAttach", params)
+        }
+        _ => ("Browser.getVersion", json!({})),
+    }
+}
+
+/// Command `n` on the session of a page. `context` is an execution context that the session has received, if any.
+pub fn session_command(n: usize, context: i64) -> Command {
+    if let 0..=5 | 18 = n {
+        let expression = if n == 18 { "new UtilityScript()" } else { "1" };
+        let params = json!({ "contextId": context, "expression": expression });
+        return ("Runtime.evaluate", params);
+    }
+    let run_helper =
+        json!({ "objectId": "tabwire.helper.1", "arguments": [{ "value": "prepare()" }] });
+    match n {
+        6 => (
+            "Runtime.callFunctionOn",
+            json!({ "executionContextId": context }),
+        ),
+        7 => ("Page.captureScreenshot", json!({})),
+        8 => ("Page.navigate", json!({ "url": "https://x" })),
+        // Without a session id, a session detaches itself.
+        9 => ("Target.detachFromTarget", json!({})),
+        10 => ("Runtime.disable", json!({})),
+        11 => ("Page.disable", json!({})),
+        12 => (
+            "Page.createIsolatedWorld",
+            json!({ "frameId": "T1", "worldName": "w" }),
+        ),
+        13 => (
+            "Page.removeScriptToEvaluateOnNewDocument",
+            json!({ "identifier": "tabwire.1" }),
+        ),
+        14 => ("Emulation.setEmulatedMedia", json!({ "media": "print" })),
+        15 => ("Page.startScreencast", json!({})),
+        16 => ("Page.stopScreencast", json!({})),
+        17 => (
+            "Page.addScriptToEvaluateOnNewDocument",
+            json!({ "source": "prepare()" }),
+        ),
+        19 => ("Runtime.callFunctionOn", run_helper),
+        _ => init_command(n),
+    }
+}
+
+fn init_command(n: usize) -> Command {
+    let mut init = playwright_init();
+    init.swap_remove(n % init.len())
+}

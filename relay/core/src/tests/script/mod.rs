@@ -1,0 +1,137 @@
+//! A scripted browser and its clients on a fake clock, which moves only when a test advances it.
+//!
+//! This file is the only test code that touches [`Core`]. Tests and the rest of this folder go through [`Script`]:
+//! `clients` plays the clients, `extension` plays the browser, `messages` inspects what either of them receives, and
+//! `fixtures` builds the values they send.
+
+mod clients;
+mod extension;
+mod fixtures;
+mod messages;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use serde_json::Value;
+
+pub use self::clients::Session;
+pub use self::fixtures::*;
+pub use self::messages::{Call, Calls, Messages};
+pub use crate::ids::ClientId;
+use crate::ids::TabId;
+use crate::targets::Tab;
+use crate::{CloseReason, Config, Core, Input, Now, OnDisconnect, Output};
+
+pub struct Script {
+    core: Core,
+    now: Now,
+    to_clients: BTreeMap<ClientId, Vec<Value>>,
+    to_extension: VecDeque<Call>,
+    closed_clients: Vec<ClientId>,
+    extension_closed: Option<String>,
+    last_client: u64,
+    last_request: i64,
+}
+
+impl Script {
+    /// A relay without clients or a browser.
+    pub fn new() -> Self {
+        Self {
+            core: Core::new(Config::new(42)),
+            now: Now::ZERO,
+            to_clients: BTreeMap::new(),
+            to_extension: VecDeque::new(),
+            closed_clients: Vec::new(),
+            extension_closed: None,
+            last_client: 0,
+            last_request: 0,
+        }
+    }
+
+    /// A relay whose browser has tabs 1 to `count`, with targets `T1`, `T2`, … at `https://site/1`, ….
+    pub fn with_tabs(count: i64) -> Self {
+        let mut script = Self::new();
+        script.connect_browser((1..=count).map(tab).collect());
+        script
+    }
+
+    /// Closes the tabs that a client created when it disconnects.
+    pub fn close_created_tabs_on_disconnect(&mut self) {
+        self.core.config.on_disconnect = OnDisconnect::CloseCreated;
+    }
+
+    fn input(&mut self, input: Input<'_>) {
+        self.core.handle(self.now, input);
+        while let Some(output) = self.core.poll_output() {
+            match output {
+                Output::ToClient(client, text) => {
+                    self.to_clients.entry(client).or_default().push(json(&text));
+                }
+                Output::ToExtension(text) => self.to_extension.push_back(Call::new(json(&text))),
+                Output::CloseClient(client, CloseReason::Asked) => self.closed_clients.push(client),
+                Output::CloseExtension(reason) => self.extension_closed = Some(reason),
+            }
+        }
+    }
+
+    // ---- the clock ----
+
+    /// Moves the clock and stops at every timeout of the core on the way.
+    pub fn advance(&mut self, by: Duration) {
+        self.advance_to(self.now + by);
+    }
+
+    pub fn advance_to(&mut self, end: Now) {
+        while self.advance_to_timeout(end) {}
+        self.now = end;
+    }
+
+    /// Moves the clock to the core's next timeout. Does nothing and returns false if there is none up to `end`.
+    pub fn advance_to_timeout(&mut self, end: Now) -> bool {
+        let Some(due) = self.core.poll_timeout().filter(|due| *due <= end) else {
+            return false;
+        };
+        self.now = due.max(self.now);
+        self.input(Input::TimeoutReached);
+        true
+    }
+
+    pub fn now(&self) -> Now {
+        self.now
+    }
+
+    // ---- the state of the core ----
+
+    /// Whether the core holds nothing of any client or call.
+    pub fn is_idle(&self) -> bool {
+        self.core.is_idle()
+    }
+
+    pub fn is_live(&self, tab: i64) -> bool {
+        self.core.tabs.get(TabId(tab)).is_some_and(Tab::is_live)
+    }
+
+    /// How many calls to the extension have no reply yet.
+    pub fn pending_calls(&self) -> usize {
+        self.core.pending.iter().count()
+    }
+
+    /// The clients that the relay has disconnected.
+    pub fn closed_clients(&self) -> &[ClientId] {
+        &self.closed_clients
+    }
+
+    /// Why the relay has disconnected the extension, if it has.
+    pub fn extension_closed(&self) -> Option<&str> {
+        self.extension_closed.as_deref()
+    }
+
+    /// As `extension_closed`, and forgets the reason.
+    pub fn take_extension_closed(&mut self) -> Option<String> {
+        self.extension_closed.take()
+    }
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).expect("the relay sends JSON")
+}
