@@ -74,7 +74,7 @@ fn does_not_remove_a_breakpoint_twice() {
 }
 
 #[test]
-fn removes_a_breakpoint_that_chrome_sets_after_its_session_ended() {
+fn removes_a_breakpoint_set_after_its_session_ended() {
     let (mut script, [first, second]) = two_debuggers();
     let params = json!({ "location": { "scriptId": "1", "lineNumber": 2 } });
     script.send(&first, "Debugger.setBreakpoint", params);
@@ -96,7 +96,7 @@ fn debugger_disable_removes_the_breakpoints_of_the_session() {
 }
 
 #[test]
-fn debugger_disable_gives_up_breakpoints_that_another_session_may_set_again() {
+fn breakpoint_given_up_by_debugger_disable_belongs_to_its_next_owner() {
     let mut script = Script::with_tabs(1);
     let first = script.explicitly_attached_page("T1");
     script.make_live(&first);
@@ -113,7 +113,7 @@ fn debugger_disable_gives_up_breakpoints_that_another_session_may_set_again() {
 }
 
 #[test]
-fn removes_a_breakpoint_that_chrome_sets_after_its_client_disconnected() {
+fn removes_a_breakpoint_set_after_its_client_disconnected() {
     let (mut script, [first, _]) = two_debuggers();
     let params = json!({ "lineNumber": 2, "url": "a" });
     script.send(&first, "Debugger.setBreakpointByUrl", params);

@@ -17,7 +17,7 @@ fn live_page() -> (Script, Session) {
 }
 
 #[test]
-fn pings_every_five_seconds_and_drops_an_extension_that_does_not_answer() {
+fn drops_an_extension_that_does_not_answer_pings() {
     let mut script = Script::with_tabs(1);
     script.advance(5 * SECOND);
     script.next_call("ping");
@@ -65,7 +65,7 @@ fn rejects_an_extension_of_another_protocol() {
 }
 
 #[test]
-fn a_command_in_flight_when_the_extension_disconnects_is_not_sent_again() {
+fn command_in_flight_is_not_resent_after_a_disconnect() {
     let (mut script, page) = live_page();
     let id = script.send(&page, "Input.dispatchMouseEvent", json!({}));
     script.next_command("Input.dispatchMouseEvent");
@@ -116,7 +116,7 @@ fn releases_a_tab_whose_debugger_outlived_its_clients() {
 }
 
 #[test]
-fn an_attach_without_a_reply_times_out() {
+fn attach_without_a_reply_times_out() {
     let mut script = Script::with_tabs(1);
     let page = script.auto_attached_page();
     let id = script.send(&page, "Runtime.evaluate", json!({}));
@@ -128,16 +128,17 @@ fn an_attach_without_a_reply_times_out() {
 }
 
 #[test]
-fn an_unreadable_frame_fails_all_pending_calls_because_it_may_hold_their_replies() {
+fn unreadable_frame_fails_all_pending_calls() {
     let (mut script, page) = live_page();
     let id = script.send(&page, "Page.navigate", json!({}));
+    // The frame may contain the reply.
     script.extension_text(r#"[5,{"id":7,"res"#);
     assert_eq!(script.received(&page)[0]["id"], id);
     assert!(script.extension_closed().is_some());
 }
 
 #[test]
-fn a_reply_next_to_invalid_messages_reaches_its_client() {
+fn reply_next_to_invalid_messages_reaches_its_client() {
     let (mut script, page) = live_page();
     let id = script.send(&page, "Page.navigate", json!({}));
     let call = script.next_command("Page.navigate");
@@ -148,7 +149,7 @@ fn a_reply_next_to_invalid_messages_reaches_its_client() {
 }
 
 #[test]
-fn announces_a_navigation_that_happened_while_the_extension_was_away() {
+fn announces_a_navigation_missed_while_the_extension_was_away() {
     let mut script = Script::with_tabs(1);
     let page = script.auto_attached_page();
     script.request(&page, "Page.enable", json!({}));
@@ -178,7 +179,7 @@ fn removes_the_tabs_of_a_browser_that_stays_away() {
 }
 
 #[test]
-fn a_stopping_relay_releases_every_tab() {
+fn stopping_relay_releases_every_tab() {
     let mut script = Script::with_tabs(2);
     let (_, pages) = script.auto_attached_client();
     script.make_live(&pages[1]);

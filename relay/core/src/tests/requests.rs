@@ -5,7 +5,7 @@ use serde_json::json;
 use super::script::{Script, hello, tab};
 
 #[test]
-fn rejects_requests_without_an_extension_and_names_what_is_missing() {
+fn rejects_requests_without_an_extension() {
     let mut script = Script::new();
     let client = script.connect_client();
     let (code, message) = script.request_error(client, "Browser.getVersion", json!({}));

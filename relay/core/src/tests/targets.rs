@@ -22,7 +22,7 @@ fn create_target(script: &mut Script, client: ClientId) -> i64 {
 }
 
 #[test]
-fn announces_every_tab_with_its_real_id_before_auto_attach_is_answered() {
+fn announces_every_tab_before_auto_attach_is_answered() {
     let mut script = Script::with_tabs(3);
     let client = script.connect_client();
     let params = json!({ "autoAttach": true, "flatten": true });
@@ -89,7 +89,7 @@ fn announces_a_created_page_before_the_reply_and_keeps_it_live() {
 }
 
 #[test]
-fn a_created_page_stays_live_for_a_client_that_attaches_to_its_tab_target_first() {
+fn created_page_stays_live_for_clients_of_its_tab_target() {
     let mut script = Script::with_tabs(0);
     let client = script.connect_client();
     script.request(client, "Target.setAutoAttach", auto_attach_to_tabs());
@@ -130,7 +130,7 @@ fn detaches_and_destroys_a_closed_tab() {
 }
 
 #[test]
-fn close_target_gets_one_reply_when_the_browser_reports_the_removal_first() {
+fn close_target_gets_one_reply_if_the_removal_is_reported_first() {
     let mut script = Script::with_tabs(1);
     let (client, _) = script.auto_attached_client();
     let id = script.send(client, "Target.closeTarget", json!({ "targetId": "T1" }));
@@ -179,7 +179,7 @@ fn reads_cookies_through_a_live_tab() {
 }
 
 #[test]
-fn closes_a_tab_whose_client_disconnected_during_its_creation() {
+fn closes_a_tab_whose_client_left_during_its_creation() {
     let mut script = Script::with_tabs(1);
     script.close_created_tabs_on_disconnect();
     let client = script.connect_client();
@@ -195,7 +195,7 @@ fn closes_a_tab_whose_client_disconnected_during_its_creation() {
 }
 
 #[test]
-fn closes_a_tab_whose_client_disconnected_while_the_browser_was_away() {
+fn closes_tabs_whose_client_left_while_the_browser_was_away() {
     let mut script = Script::with_tabs(1);
     script.close_created_tabs_on_disconnect();
     let (client, _) = script.auto_attached_client();

@@ -51,7 +51,7 @@ fn live_page() -> (Script, Session) {
 }
 
 #[test]
-fn each_session_gets_what_its_filter_selects_and_chrome_attaches_to_everything() {
+fn chrome_attaches_to_everything_and_filters_select_per_session() {
     let (mut script, first) = live_page();
     auto_attach_to(&mut script, &first, json!([{ "type": "worker" }]), true);
     let call = script.next_command("Target.setAutoAttach");
@@ -69,7 +69,7 @@ fn each_session_gets_what_its_filter_selects_and_chrome_attaches_to_everything()
 }
 
 #[test]
-fn a_late_session_receives_existing_targets() {
+fn late_session_receives_existing_targets() {
     let (mut script, first) = live_page();
     auto_attach_to(&mut script, &first, json!([{}]), true);
     start_child(&mut script, "one", "worker");
@@ -140,7 +140,7 @@ fn resumes_a_target_that_no_session_wants() {
 }
 
 #[test]
-fn a_session_that_stops_auto_attach_loses_its_targets_and_they_are_resumed() {
+fn stopping_auto_attach_releases_and_resumes_targets() {
     let (mut script, [first, second]) = two_clients();
     auto_attach_to(&mut script, &first, json!([{}]), true);
     auto_attach_to(&mut script, &second, json!([{ "type": "iframe" }]), true);

@@ -49,7 +49,7 @@ fn commands(calls: &Calls) -> Vec<[&str; 2]> {
 }
 
 #[test]
-fn inner_frames_are_answered_after_outer_frames_in_any_order_of_replies() {
+fn inner_frames_are_answered_after_outer_frames() {
     let (mut script, frames) = nested_frames();
     let [_, _, three] = &frames;
     let trees = frames
@@ -80,7 +80,7 @@ fn inner_frames_are_answered_after_outer_frames_in_any_order_of_replies() {
 }
 
 #[test]
-fn an_unresponsive_frame_does_not_block_the_frame_inside_it() {
+fn unresponsive_frame_does_not_block_the_frame_inside_it() {
     let (mut script, [one, two, _]) = nested_frames();
     let outer = script.send(&one, TREE, json!({}));
     script.send(&two, TREE, json!({}));

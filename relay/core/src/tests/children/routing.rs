@@ -34,7 +34,7 @@ fn routes_a_child_by_the_clients_own_session_id() {
 }
 
 #[test]
-fn a_detached_child_fails_the_commands_in_flight() {
+fn detached_child_fails_the_commands_in_flight() {
     let (mut script, [first, _]) = two_clients();
     auto_attach_to_children(&mut script, &first);
     attach_frame(&mut script, None, "real-child");
@@ -48,7 +48,7 @@ fn a_detached_child_fails_the_commands_in_flight() {
 }
 
 #[test]
-fn a_second_client_receives_nested_targets_that_the_first_already_has() {
+fn second_client_receives_existing_nested_targets() {
     let (mut script, [first, second]) = two_clients();
     auto_attach_to_children(&mut script, &first);
     attach_frame(&mut script, None, "frame");
@@ -69,7 +69,7 @@ fn a_second_client_receives_nested_targets_that_the_first_already_has() {
 }
 
 #[test]
-fn a_session_that_stops_auto_attach_keeps_nested_targets_for_the_others() {
+fn stopping_auto_attach_keeps_nested_targets_for_others() {
     let (mut script, [first, second]) = two_clients();
     auto_attach_to_children(&mut script, &first);
     attach_frame(&mut script, None, "outer");

@@ -99,7 +99,7 @@ fn does_not_replay_client_defaults_on_existing_tabs() {
 }
 
 #[test]
-fn an_override_after_init_wakes_the_tab_and_reaches_it() {
+fn override_after_init_wakes_the_tab_and_reaches_it() {
     let (mut script, page, _) = initialized_page();
     let params = json!({ "media": "print" });
     script.send(&page, "Emulation.setEmulatedMedia", params);
@@ -108,7 +108,7 @@ fn an_override_after_init_wakes_the_tab_and_reaches_it() {
 }
 
 #[test]
-fn an_override_on_an_explicitly_attached_session_is_never_a_default() {
+fn override_on_an_explicit_session_is_never_a_default() {
     let mut script = Script::with_tabs(1);
     let page = script.explicitly_attached_page("T1");
     let params = json!({ "width": 1 });

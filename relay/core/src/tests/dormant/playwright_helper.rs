@@ -41,7 +41,7 @@ fn reply_as_chrome(script: &mut Script, call: &Call) {
 }
 
 #[test]
-fn prepares_exposed_functions_without_waking_and_repeats_them_on_waking() {
+fn prepares_exposed_functions_and_replays_them_on_waking() {
     let (mut script, page, received) = initialized_page();
     let context = received.context_id("");
     let helper = prepare_exposed_functions(&mut script, &page, context);
@@ -89,7 +89,7 @@ fn other_evaluations_wake_the_tab() {
 }
 
 #[test]
-fn a_navigation_discards_what_was_prepared_in_the_old_document() {
+fn navigation_discards_what_was_prepared_in_the_old_document() {
     let (mut script, page, received) = initialized_page();
     prepare_exposed_functions(&mut script, &page, received.context_id(""));
     let params = json!({ "tabId": 1, "url": "https://site/other", "sameDocument": false });

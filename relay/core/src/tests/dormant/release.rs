@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::tests::script::{Script, attached_tab, main_frame};
 
 #[test]
-fn detaches_the_debugger_when_the_last_client_disconnects() {
+fn detaches_when_the_last_client_disconnects() {
     let mut script = Script::with_tabs(1);
     let first = script.auto_attached_page();
     let second = script.auto_attached_page();
@@ -17,7 +17,7 @@ fn detaches_the_debugger_when_the_last_client_disconnects() {
 }
 
 #[test]
-fn detaches_the_debugger_when_the_client_disconnects_while_its_tab_wakes() {
+fn detaches_when_the_client_disconnects_while_its_tab_wakes() {
     let mut script = Script::with_tabs(1);
     let page = script.auto_attached_page();
     script.send(&page, "Runtime.evaluate", json!({}));
@@ -32,7 +32,7 @@ fn detaches_the_debugger_when_the_client_disconnects_while_its_tab_wakes() {
 }
 
 #[test]
-fn detaches_the_debugger_when_the_client_disconnects_with_a_command_in_flight() {
+fn detaches_when_the_client_disconnects_with_a_command_in_flight() {
     let mut script = Script::with_tabs(1);
     let page = script.auto_attached_page();
     script.make_live(&page);

@@ -92,7 +92,7 @@ fn script_identifiers_stay_unique_when_chrome_reuses_its_own() {
 }
 
 #[test]
-fn a_world_created_without_runtime_keeps_its_id_after_waking() {
+fn world_created_without_runtime_keeps_its_id_after_waking() {
     let mut script = Script::with_tabs(1);
     let page = script.auto_attached_page();
     let params = json!({ "frameId": "T1", "worldName": "w" });
@@ -105,7 +105,7 @@ fn a_world_created_without_runtime_keeps_its_id_after_waking() {
 }
 
 #[test]
-fn a_world_of_a_lost_debugger_is_created_again() {
+fn world_of_a_lost_debugger_is_created_again() {
     let (mut script, page, received) = initialized_page();
     let world = received.context_id("utility");
     script.start_waking(&page);
@@ -122,7 +122,7 @@ fn a_world_of_a_lost_debugger_is_created_again() {
 }
 
 #[test]
-fn an_activated_prerendered_page_keeps_the_announced_frame_id() {
+fn activated_prerendered_page_keeps_the_announced_frame_id() {
     let (mut script, page, _) = initialized_page();
     let params = json!({ "url": "https://site/next", "frameId": "T1" });
     let id = script.send(&page, "Page.navigate", params);

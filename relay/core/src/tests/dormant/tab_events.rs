@@ -67,7 +67,7 @@ fn announces_a_same_document_navigation_as_such() {
 }
 
 #[test]
-fn a_tab_that_loses_its_debugger_wakes_in_the_same_state() {
+fn tab_that_loses_its_debugger_wakes_in_the_same_state() {
     let (mut script, page, _) = initialized_page();
     script.make_live(&page);
     let in_flight = script.send(&page, "Page.navigate", json!({}));
@@ -102,7 +102,7 @@ fn sessions_end_when_the_user_cancels_the_debugger() {
 }
 
 #[test]
-fn a_replaced_tab_is_a_new_target() {
+fn replaced_tab_is_a_new_target() {
     let mut script = Script::with_tabs(1);
     let (client, _) = script.auto_attached_client();
     let mut replaced = tab(2);

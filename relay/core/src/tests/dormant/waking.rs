@@ -21,7 +21,7 @@ fn concurrent_commands_wake_the_tab_once() {
 }
 
 #[test]
-fn announces_child_frames_before_their_contexts_and_creates_the_worlds_in_them() {
+fn announces_child_frames_before_contexts_and_creates_their_worlds() {
     let (mut script, page, _) = initialized_page();
     script.start_waking(&page);
     script.create_context(3, "T1", "");
@@ -46,7 +46,7 @@ fn announces_child_frames_before_their_contexts_and_creates_the_worlds_in_them()
 }
 
 #[test]
-fn a_failed_attach_fails_every_waiting_command_and_the_next_one_retries() {
+fn failed_attach_fails_waiting_commands_and_the_next_one_retries() {
     let (mut script, page, _) = initialized_page();
     let first = script.send(&page, "Runtime.evaluate", json!({}));
     let second = script.send(&page, "Page.navigate", json!({}));
@@ -63,7 +63,7 @@ fn a_failed_attach_fails_every_waiting_command_and_the_next_one_retries() {
 }
 
 #[test]
-fn a_tab_closed_while_it_wakes_fails_the_waiting_commands() {
+fn tab_closed_while_it_wakes_fails_the_waiting_commands() {
     let (mut script, page, _) = initialized_page();
     let id = script.send(&page, "Runtime.evaluate", json!({}));
     script.extension_event("tabRemoved", json!({ "tabId": 1 }));
@@ -73,7 +73,7 @@ fn a_tab_closed_while_it_wakes_fails_the_waiting_commands() {
 }
 
 #[test]
-fn an_unresponsive_page_is_dormant_again_after_the_deadline_and_can_be_retried() {
+fn unresponsive_page_is_dormant_after_the_deadline_and_can_be_retried() {
     let (mut script, page, _) = initialized_page();
     script.start_waking(&page);
     script.calls();
@@ -105,7 +105,7 @@ fn detaches_a_debugger_that_is_attached_after_the_deadline() {
 }
 
 #[test]
-fn a_dialog_is_announced_and_handled_while_its_tab_wakes() {
+fn dialog_is_announced_and_handled_while_its_tab_wakes() {
     let (mut script, page, _) = initialized_page();
     script.start_waking(&page);
     script.calls();
@@ -119,7 +119,7 @@ fn a_dialog_is_announced_and_handled_while_its_tab_wakes() {
 }
 
 #[test]
-fn a_debugger_lost_during_the_wake_detaches_the_announced_frames() {
+fn debugger_lost_during_the_wake_detaches_the_announced_frames() {
     let (mut script, page, _) = initialized_page();
     script.start_waking(&page);
     script.answer_calls_with_tree(&tree_with_child());

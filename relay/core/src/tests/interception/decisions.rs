@@ -6,7 +6,7 @@ use serde_json::json;
 use super::{INVALID_ID, continue_request, pause, two_intercepting};
 
 #[test]
-fn a_request_continues_when_every_session_has_continued_it() {
+fn request_continues_when_every_session_has_continued_it() {
     let (mut script, [first, second]) = two_intercepting();
     pause(&mut script, "r", "https://site/a");
     script.received(&second);
@@ -27,7 +27,7 @@ fn a_request_continues_when_every_session_has_continued_it() {
 }
 
 #[test]
-fn the_first_decision_wins_and_the_other_session_gets_chromes_error() {
+fn first_decision_wins_and_the_other_session_gets_an_error() {
     let (mut script, [first, second]) = two_intercepting();
     pause(&mut script, "r", "https://site/a");
     let params = json!({ "requestId": "r", "errorReason": "Failed" });
@@ -48,7 +48,7 @@ fn the_first_decision_wins_and_the_other_session_gets_chromes_error() {
 }
 
 #[test]
-fn a_session_cannot_answer_a_request_paused_for_another() {
+fn session_cannot_answer_a_request_paused_for_another() {
     let (mut script, [first, _]) = two_intercepting();
     pause(&mut script, "r", "https://site/b");
     let params = json!({ "requestId": "r" });
@@ -58,7 +58,7 @@ fn a_session_cannot_answer_a_request_paused_for_another() {
 }
 
 #[test]
-fn a_decision_that_chrome_rejects_can_be_made_again() {
+fn decision_that_chrome_rejects_can_be_made_again() {
     let (mut script, [_, second]) = two_intercepting();
     pause(&mut script, "r", "https://site/b");
     let params = json!({ "requestId": "r", "responseCode": 9 });
@@ -71,7 +71,7 @@ fn a_decision_that_chrome_rejects_can_be_made_again() {
 }
 
 #[test]
-fn a_response_body_is_available_only_to_its_session_and_not_as_a_stream_after_it_was_read() {
+fn response_body_is_private_and_not_streamed_after_it_was_read() {
     let (mut script, [first, second]) = two_intercepting();
     pause(&mut script, "1", "https://site/b");
     let params = json!({ "requestId": "1" });

@@ -27,7 +27,7 @@ fn chrome_receives_the_patterns_of_all_sessions() {
 }
 
 #[test]
-fn a_waking_tab_receives_the_patterns_of_all_sessions() {
+fn waking_tab_receives_the_patterns_of_all_sessions() {
     let mut script = Script::with_tabs(1);
     let first = script.auto_attached_page();
     let second = script.auto_attached_page();
@@ -45,7 +45,7 @@ fn a_waking_tab_receives_the_patterns_of_all_sessions() {
 }
 
 #[test]
-fn a_paused_request_reaches_the_sessions_whose_patterns_match() {
+fn paused_request_reaches_the_sessions_whose_patterns_match() {
     let (mut script, [first, second]) = two_intercepting();
     pause(&mut script, "r1", "https://site/a1");
     pause(&mut script, "r2", "https://site/b");
@@ -74,7 +74,7 @@ fn continues_a_request_that_matches_no_session() {
 }
 
 #[test]
-fn a_response_pauses_for_the_session_that_asked_for_it_without_a_pattern() {
+fn response_pauses_for_the_session_that_requested_it() {
     let (mut script, [first, second]) = two_intercepting();
     pause(&mut script, "r", "https://site/a");
     let params = json!({ "requestId": "r" });

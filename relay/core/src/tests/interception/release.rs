@@ -5,7 +5,7 @@ use serde_json::json;
 use super::{INVALID_ID, continue_request, pause, received_pauses, two_intercepting};
 
 #[test]
-fn continues_the_requests_of_a_disconnected_client_unless_another_session_holds_them() {
+fn continues_requests_that_only_a_disconnected_client_held() {
     let (mut script, [first, second]) = two_intercepting();
     pause(&mut script, "shared", "https://site/a");
     pause(&mut script, "its own", "https://site/b");

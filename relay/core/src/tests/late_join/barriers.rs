@@ -21,7 +21,7 @@ fn answer_join(script: &mut Script, calls: &Calls) {
 }
 
 #[test]
-fn a_command_waits_until_its_world_exists_and_later_commands_wait_behind_it() {
+fn command_and_its_successors_wait_until_its_world_exists() {
     let (mut script, first) = used_tab();
     let (page, received) = join(&mut script, LATE_WORLD);
     script.received(&first);
@@ -49,7 +49,7 @@ fn a_command_waits_until_its_world_exists_and_later_commands_wait_behind_it() {
 }
 
 #[test]
-fn a_command_behind_a_barrier_times_out_and_the_next_one_succeeds() {
+fn command_behind_a_barrier_times_out_and_the_next_one_succeeds() {
     let (mut script, _) = used_tab();
     let (page, received) = join(&mut script, LATE_WORLD);
     let world = received.context_id(LATE_WORLD);
@@ -77,7 +77,7 @@ fn a_command_behind_a_barrier_times_out_and_the_next_one_succeeds() {
 }
 
 #[test]
-fn the_error_of_a_command_behind_a_barrier_names_the_command() {
+fn error_of_a_command_behind_a_barrier_names_the_command() {
     let (mut script, _) = used_tab();
     let (page, received) = join(&mut script, LATE_WORLD);
     let id = evaluate_in(&mut script, &page, received.context_id(LATE_WORLD));

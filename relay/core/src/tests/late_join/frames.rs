@@ -6,7 +6,7 @@ use super::{LATE_WORLD, join, tab_used_without_page_domain, used_tab};
 use crate::tests::script::{CHILD_FRAME, Script, attached_tab, main_frame, tree_with_child};
 
 #[test]
-fn announces_child_frames_that_nobody_listened_to_when_chrome_replies() {
+fn announces_unobserved_child_frames_when_chrome_replies() {
     let mut script = Script::with_tabs(1);
     let first = script.explicitly_attached_page("T1");
     script.send(&first, "Runtime.evaluate", json!({}));
@@ -46,7 +46,7 @@ fn does_not_announce_stale_frames() {
 }
 
 #[test]
-fn a_frame_tree_requested_by_one_client_completes_the_view_of_another() {
+fn frame_tree_of_one_client_completes_the_view_of_another() {
     let mut script = Script::with_tabs(0);
     let (client, _) = script.auto_attached_client();
     let params = json!({ "url": "https://site/1" });

@@ -47,7 +47,7 @@ fn removes_a_script_that_is_removed_before_chrome_has_added_it() {
 }
 
 #[test]
-fn a_late_client_learns_that_the_page_has_crashed_and_can_reload_it() {
+fn late_client_learns_of_a_crash_and_can_reload_the_page() {
     let (mut script, _) = used_tab();
     script.cdp_event(1, "Inspector.targetCrashed", json!({}));
     let (page, received) = join(&mut script, LATE_WORLD);
@@ -77,7 +77,7 @@ fn ignores_late_replies_from_a_debugger_that_was_detached() {
 }
 
 #[test]
-fn a_late_client_learns_that_a_page_from_the_back_forward_cache_has_loaded() {
+fn late_client_learns_that_a_cached_page_has_loaded() {
     let (mut script, _) = used_tab();
     for name in ["init", "commit"] {
         let params = json!({ "frameId": "T1", "loaderId": "l2", "name": name, "timestamp": 1 });

@@ -20,7 +20,7 @@ fn lifecycle_event(script: &mut Script, name: &str) {
 }
 
 #[test]
-fn an_event_reaches_each_client_under_its_own_session_id() {
+fn event_reaches_each_client_under_its_own_session_id() {
     let (mut script, pages) = two_clients();
     log_to_console(&mut script);
     for page in &pages {
@@ -31,7 +31,7 @@ fn an_event_reaches_each_client_under_its_own_session_id() {
 }
 
 #[test]
-fn events_of_a_domain_do_not_reach_sessions_that_have_not_enabled_it() {
+fn events_reach_only_sessions_that_enabled_their_domain() {
     let (mut script, [first, second]) = two_clients();
     script.send(&first, "Network.enable", json!({}));
     script.cdp_event(1, "Network.requestWillBeSent", json!({}));
@@ -43,7 +43,7 @@ fn events_of_a_domain_do_not_reach_sessions_that_have_not_enabled_it() {
 }
 
 #[test]
-fn events_of_a_domain_without_enable_reach_only_sessions_that_used_it() {
+fn events_without_enable_reach_only_sessions_that_used_the_domain() {
     let (mut script, [first, second]) = two_clients();
     script.send(&first, "Tracing.start", json!({}));
     script.cdp_event(1, "Tracing.dataCollected", json!({ "value": [] }));
@@ -78,7 +78,7 @@ fn disabling_a_domain_ends_only_the_view_of_the_session() {
 }
 
 #[test]
-fn a_late_session_receives_existing_contexts() {
+fn late_session_receives_existing_contexts() {
     let mut script = Script::with_tabs(1);
     let first = script.auto_attached_page();
     script.send(&first, "Runtime.enable", json!({}));
@@ -93,7 +93,7 @@ fn a_late_session_receives_existing_contexts() {
 }
 
 #[test]
-fn a_late_session_receives_past_events_of_its_domains() {
+fn late_session_receives_past_events_of_its_domains() {
     let (mut script, [first, second]) = two_initialized_clients();
     for method in ["Debugger.enable", "Page.enable"] {
         script.send(&first, method, json!({}));
@@ -157,7 +157,7 @@ fn past_events_do_not_overtake_pending_replies() {
 }
 
 #[test]
-fn a_late_session_keeps_its_domain_when_the_session_that_enabled_it_ends_meanwhile() {
+fn late_session_keeps_its_domain_when_the_first_session_ends() {
     let mut script = Script::with_tabs(1);
     let first = script.auto_attached_page();
     script.request(&first, "Runtime.enable", json!({}));

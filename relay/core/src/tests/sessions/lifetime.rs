@@ -21,7 +21,7 @@ fn ending_a_second_session_of_a_client_leaves_the_first() {
 }
 
 #[test]
-fn a_reply_for_a_disconnected_client_reaches_nobody() {
+fn reply_for_a_disconnected_client_reaches_nobody() {
     let (mut script, [first, second]) = two_clients();
     script.send(&first, "Page.navigate", json!({}));
     let call = script.next_command("Page.navigate");
@@ -52,7 +52,7 @@ fn ends_deeply_nested_sessions() {
 }
 
 #[test]
-fn an_ended_session_stops_intercepting_and_keeps_the_domains_of_others() {
+fn ended_session_stops_intercepting_but_keeps_domains_of_others() {
     let (mut script, [first, second]) = two_clients();
     script.send(&first, "Fetch.enable", json!({}));
     script.send(&second, "Network.enable", json!({}));

@@ -77,7 +77,7 @@ fn restores_the_overrides_of_the_remaining_session() {
 }
 
 #[test]
-fn undoes_the_overrides_of_a_client_that_disconnects_while_the_tab_wakes() {
+fn undoes_overrides_of_a_client_that_disconnects_during_the_wake() {
     let mut script = Script::with_tabs(1);
     let first = script.auto_attached_page();
     let second = script.auto_attached_page();

@@ -6,7 +6,7 @@ use super::page_with_evaluation;
 use crate::tests::script::Script;
 
 #[test]
-fn a_command_to_an_unresponsive_page_times_out() {
+fn command_to_an_unresponsive_page_times_out() {
     let (mut script, page) = page_with_evaluation();
     let probes = script.elapse(29);
     assert_eq!(probes.len(), 1, "one probe: {probes:?}");
@@ -21,7 +21,7 @@ fn a_command_to_an_unresponsive_page_times_out() {
 }
 
 #[test]
-fn a_command_to_a_page_that_answers_probes_has_no_deadline() {
+fn command_to_a_page_that_answers_probes_has_no_deadline() {
     let (mut script, page) = page_with_evaluation();
     for _ in 0..10 {
         for probe in script.elapse(28) {
@@ -33,7 +33,7 @@ fn a_command_to_a_page_that_answers_probes_has_no_deadline() {
 }
 
 #[test]
-fn a_page_with_an_open_dialog_is_not_unresponsive() {
+fn page_with_an_open_dialog_is_not_unresponsive() {
     let (mut script, page) = page_with_evaluation();
     script.open_dialog(1);
     let calls = script.elapse(100);
@@ -45,7 +45,7 @@ fn a_page_with_an_open_dialog_is_not_unresponsive() {
 }
 
 #[test]
-fn a_dialog_of_a_failed_wake_does_not_suspend_the_deadline() {
+fn dialog_of_a_failed_wake_does_not_suspend_the_deadline() {
     let mut script = Script::with_tabs(1);
     let page = script.auto_attached_page();
     script.start_waking(&page);
@@ -60,7 +60,7 @@ fn a_dialog_of_a_failed_wake_does_not_suspend_the_deadline() {
 }
 
 #[test]
-fn a_crash_fails_pending_commands_and_a_reload_recovers_the_page() {
+fn crash_fails_pending_commands_and_a_reload_recovers_the_page() {
     let (mut script, page) = page_with_evaluation();
     script.cdp_event(1, "Inspector.targetCrashed", json!({}));
     let received = script.received(&page);
@@ -78,7 +78,7 @@ fn a_crash_fails_pending_commands_and_a_reload_recovers_the_page() {
 }
 
 #[test]
-fn a_command_that_wakes_a_crashed_page_fails_at_once() {
+fn command_that_wakes_a_crashed_page_fails_at_once() {
     let mut script = Script::with_tabs(1);
     let page = script.auto_attached_page();
     let id = script.start_waking(&page);
@@ -92,7 +92,7 @@ fn a_command_that_wakes_a_crashed_page_fails_at_once() {
 }
 
 #[test]
-fn an_unresponsive_tab_does_not_block_other_tabs() {
+fn unresponsive_tab_does_not_block_other_tabs() {
     let (mut script, page) = page_with_evaluation();
     let (_, pages) = script.auto_attached_client();
     let id = script.send(&pages[1], "Runtime.evaluate", json!({}));
@@ -105,7 +105,7 @@ fn an_unresponsive_tab_does_not_block_other_tabs() {
 }
 
 #[test]
-fn recreates_the_context_in_which_playwrights_helper_could_not_be_created() {
+fn recreates_the_context_when_playwrights_helper_cannot_be_created() {
     let mut script = Script::with_tabs(1);
     let page = script.auto_attached_page();
     script.send(&page, "Runtime.enable", json!({}));

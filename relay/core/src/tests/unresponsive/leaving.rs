@@ -10,7 +10,7 @@ fn navigate(script: &mut Script, page: &Session) -> i64 {
 }
 
 #[test]
-fn a_navigation_leaves_an_unresponsive_page_and_wakes_the_next_one() {
+fn navigation_leaves_an_unresponsive_page_and_wakes_the_next_one() {
     let mut script = Script::with_tabs(1);
     let page = script.auto_attached_page();
     script.request(&page, "Page.enable", json!({}));
@@ -40,7 +40,7 @@ fn a_navigation_leaves_an_unresponsive_page_and_wakes_the_next_one() {
 }
 
 #[test]
-fn a_rejected_navigation_detaches_from_an_unresponsive_page() {
+fn rejected_navigation_detaches_from_an_unresponsive_page() {
     let mut script = Script::with_tabs(1);
     let page = script.auto_attached_page();
     let navigation = navigate(&mut script, &page);
@@ -59,7 +59,7 @@ fn a_rejected_navigation_detaches_from_an_unresponsive_page() {
 }
 
 #[test]
-fn a_client_that_disconnects_during_its_navigation_does_not_block_others() {
+fn client_that_disconnects_while_navigating_does_not_block_others() {
     let mut script = Script::with_tabs(1);
     let first = script.auto_attached_page();
     let second = script.auto_attached_page();

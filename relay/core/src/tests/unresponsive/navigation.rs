@@ -21,7 +21,7 @@ fn navigating_page() -> (Script, Session) {
 }
 
 #[test]
-fn a_navigation_waits_for_a_slow_server() {
+fn navigation_waits_for_a_slow_server() {
     let (mut script, page) = navigating_page();
     let calls = script.elapse(200);
     assert!(calls.is_empty(), "{calls:?}");
@@ -29,7 +29,7 @@ fn a_navigation_waits_for_a_slow_server() {
 }
 
 #[test]
-fn a_page_that_stays_unresponsive_after_the_response_times_out() {
+fn page_that_stays_unresponsive_after_the_response_times_out() {
     let (mut script, page) = navigating_page();
     let image = json!({ "requestId": "other", "type": "Image" });
     script.cdp_event(1, "Network.responseReceived", image);
@@ -43,7 +43,7 @@ fn a_page_that_stays_unresponsive_after_the_response_times_out() {
 }
 
 #[test]
-fn a_server_that_never_answers_times_out() {
+fn server_that_never_answers_times_out() {
     let (mut script, page) = navigating_page();
     script.elapse(360);
     let errors = script.received(&page).error_count();
@@ -51,7 +51,7 @@ fn a_server_that_never_answers_times_out() {
 }
 
 #[test]
-fn a_navigation_of_an_out_of_process_frame_waits_for_its_server() {
+fn navigation_of_an_out_of_process_frame_waits_for_its_server() {
     let (mut script, page) = page_with_evaluation();
     let params = json!({ "autoAttach": true, "flatten": true });
     script.send(&page, "Target.setAutoAttach", params);

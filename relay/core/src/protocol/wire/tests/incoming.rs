@@ -42,7 +42,7 @@ fn hello_identifies_the_extension() {
 }
 
 #[test]
-fn a_debugger_event_keeps_its_parameters_unparsed_and_names_its_child() {
+fn debugger_event_keeps_params_unparsed_and_names_its_child() {
     let frame = r#"{ "frameId": "A1B2C3D4E5F60718293A4B5C6D7E8F90" }"#;
     for (name, method, params, child) in [
         ("cdpEvent-page", "Page.frameStoppedLoading", frame, ""),
@@ -64,7 +64,7 @@ fn a_debugger_event_keeps_its_parameters_unparsed_and_names_its_child() {
 }
 
 #[test]
-fn a_created_tab_has_target_status_and_opener() {
+fn created_tab_has_target_status_and_opener() {
     let expected = TabReport {
         tab_id: 413,
         url: Some("https://example.org/news".to_owned()),
@@ -79,7 +79,7 @@ fn a_created_tab_has_target_status_and_opener() {
 }
 
 #[test]
-fn an_update_omits_what_did_not_change() {
+fn update_omits_what_did_not_change() {
     let expected = TabReport {
         tab_id: 412,
         url: Some("https://example.org/next".to_owned()),
@@ -90,7 +90,7 @@ fn an_update_omits_what_did_not_change() {
 }
 
 #[test]
-fn a_navigation_tells_whether_the_document_stays_the_same() {
+fn navigation_reports_whether_the_document_stays_the_same() {
     let navigated: TabNavigated = params("tabNavigated");
     assert_eq!(navigated.tab_id, TabId(412));
     assert_eq!(navigated.url, "https://example.org/#news");
@@ -98,7 +98,7 @@ fn a_navigation_tells_whether_the_document_stays_the_same() {
 }
 
 #[test]
-fn a_removed_or_detached_tab_is_identified() {
+fn removed_or_detached_tab_is_identified() {
     let removed: TabRemoved = params("tabRemoved");
     assert_eq!(removed.tab_id, TabId(412));
     let detached: TabDetached = params("tabDetached");
@@ -107,7 +107,7 @@ fn a_removed_or_detached_tab_is_identified() {
 }
 
 #[test]
-fn a_replaced_tab_identifies_the_old_tab_and_describes_the_new_one() {
+fn replaced_tab_identifies_the_old_tab_and_describes_the_new_one() {
     let replaced: TabReplaced = params("tabReplaced");
     assert_eq!(replaced.removed_tab_id, TabId(412));
     let expected = TabReport {
@@ -134,7 +134,7 @@ fn pong_has_no_parameters() {
 }
 
 #[test]
-fn a_reply_has_the_id_and_result_of_its_call() {
+fn reply_has_the_id_and_result_of_its_call() {
     let evaluated = r#"{ "result": { "type": "number", "value": 2, "description": "2" } }"#;
     for (name, id, result) in [("reply-empty", 2, "{}"), ("reply-cdpCommand", 8, evaluated)] {
         let text = text(name);
@@ -146,7 +146,7 @@ fn a_reply_has_the_id_and_result_of_its_call() {
 }
 
 #[test]
-fn an_error_is_plain_text_or_chromes_code_and_message() {
+fn error_is_plain_text_or_chromes_code_and_message() {
     for (name, id, code, message) in [
         ("error-text", 2, -32000, "No tab with id: 412."),
         (
