@@ -1,6 +1,6 @@
 //! A scripted browser and its clients on a fake clock, which moves only when a test advances it.
 //!
-//! This file is the only test code that touches [`Core`]. Tests and the rest of this folder go through [`Script`]:
+//! This file is the only test code that reaches into [`Core`]. Everything else goes through [`Script`]:
 //! `clients` plays the clients, `extension` plays the browser, `messages` inspects what either of them receives, and
 //! `fixtures` builds the values they send.
 
