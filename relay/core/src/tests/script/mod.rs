@@ -19,7 +19,7 @@ pub use self::fixtures::*;
 pub use self::messages::{Call, Calls, Messages};
 pub use crate::ids::ClientId;
 use crate::ids::TabId;
-use crate::targets::Tab;
+use crate::model::tab::Tab;
 use crate::{CloseReason, Config, Core, Input, Now, OnDisconnect, Output};
 
 pub struct Script {
@@ -68,7 +68,9 @@ impl Script {
                     self.to_clients.entry(client).or_default().push(json(&text));
                 }
                 Output::ToExtension(text) => self.to_extension.push_back(Call::new(json(&text))),
-                Output::CloseClient(client, CloseReason::Asked) => self.closed_clients.push(client),
+                Output::CloseClient(client, CloseReason::Requested) => {
+                    self.closed_clients.push(client);
+                }
                 Output::CloseExtension(reason) => self.extension_closed = Some(reason),
             }
         }
@@ -108,12 +110,16 @@ impl Script {
     }
 
     pub fn is_live(&self, tab: i64) -> bool {
-        self.core.tabs.get(TabId(tab)).is_some_and(Tab::is_live)
+        self.core
+            .world
+            .tabs
+            .get(TabId(tab))
+            .is_some_and(Tab::is_live)
     }
 
     /// How many calls to the extension have no reply yet.
     pub fn pending_calls(&self) -> usize {
-        self.core.pending.iter().count()
+        self.core.out.calls.iter().count()
     }
 
     /// The clients that the relay has disconnected.

@@ -4,9 +4,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{CHILD, fixture};
-use crate::error::CdpError;
 use crate::ids::TabId;
-use crate::wire::{
+use crate::protocol::error::CdpError;
+use crate::protocol::wire::{
     CdpEvent, Hello, LoadStatus, PROTOCOL, TabDetached, TabList, TabNavigated, TabRemoved,
     TabReplaced, TabReport, parse_frame,
 };

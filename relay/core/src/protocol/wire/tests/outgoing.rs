@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{CHILD, fixture};
 use crate::ids::{CallId, ChildId, TabId};
-use crate::wire::{Call, PING};
+use crate::protocol::wire::{Call, PING};
 
 const TAB: TabId = TabId(412);
 
