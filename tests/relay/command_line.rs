@@ -1,32 +1,54 @@
-//! The other commands, as a user runs them beside a relay.
+//! The commands that a user runs beside a relay: their output and exit codes.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use tabwire_tests::{Client, EXTENSION_ID, Relay, ScriptedExtension, Start, http, run, tab};
+use tabwire_tests::{Client, EXTENSION_ID, Exit, Relay, StartOptions, binary, http, run};
 use tempfile::TempDir;
 
+use crate::setup::start_relay;
+
+/// Runs a command that prints JSON.
+fn run_json(home: &Path, arguments: &[&str]) -> (Option<i32>, Value) {
+    let exit = run(home, arguments, &[]);
+    let value = serde_json::from_str(&exit.stdout);
+    (
+        exit.code,
+        value.unwrap_or_else(|error| panic!("{error}: {exit:?}")),
+    )
+}
+
+fn read_json(file: &Path) -> Value {
+    serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap()
+}
+
 #[tokio::test]
-async fn status_tells_what_is_connected() {
-    let relay = Relay::start(&[]).await;
-    let _extension = ScriptedExtension::connect(&relay, &[tab(1), tab(2)]).await;
+async fn status_shows_connections() {
+    let (relay, _extension) = start_relay(&[], &[1, 2]).await;
     let _client = Client::connect(&relay).await;
-    let told = run(&relay.home(), &["status"], &[]);
-    assert_eq!(told.code, Some(0));
+    let exit = run(&relay.home(), &["status"], &[]);
+    assert_eq!(exit.code, Some(0));
     for part in [
         format!("127.0.0.1:{}", relay.port),
         relay.pid().to_string(),
         "single-active".to_owned(),
         "connected".to_owned(),
     ] {
-        assert!(told.stdout.contains(&part), "{part}: {}", told.stdout);
+        assert!(exit.stdout.contains(&part), "{part}: {}", exit.stdout);
     }
-    assert!(!told.stdout.contains(&relay.token()), "{}", told.stdout);
-    let told = run(&relay.home(), &["status", "--json"], &[]);
-    assert_eq!(told.code, Some(0));
-    let status: Value = serde_json::from_str(&told.stdout).unwrap();
+    assert!(!exit.stdout.contains(&relay.token()), "{}", exit.stdout);
+}
+
+#[tokio::test]
+async fn status_shows_connections_as_json() {
+    let (relay, _extension) = start_relay(&[], &[1, 2]).await;
+    let _client = Client::connect(&relay).await;
+    let (code, status) = run_json(&relay.home(), &["status", "--json"]);
+    assert_eq!(code, Some(0));
     assert_eq!(
         (&status["running"], &status["port"], &status["pid"]),
         (&json!(true), &json!(relay.port), &json!(relay.pid()))
@@ -41,163 +63,147 @@ async fn status_tells_what_is_connected() {
     );
 }
 
-#[tokio::test]
-async fn status_without_a_relay_says_how_to_start_one() {
+#[test]
+fn status_without_a_relay_names_the_command_to_start_one() {
     let folder = TempDir::new().unwrap();
-    let told = run(&folder.path().join("home"), &["status"], &[]);
-    assert_eq!(told.code, Some(1));
-    assert!(told.stdout.contains("tabwire serve"), "{told:?}");
-    let told = run(&folder.path().join("home"), &["status", "--json"], &[]);
-    assert_eq!(told.code, Some(1));
-    assert_eq!(
-        serde_json::from_str::<Value>(&told.stdout).unwrap()["running"],
-        false
-    );
+    let home = folder.path().join("home");
+    let exit = run(&home, &["status"], &[]);
+    assert_eq!(exit.code, Some(1));
+    assert!(exit.stdout.contains("tabwire serve"), "{exit:?}");
+    let (code, status) = run_json(&home, &["status", "--json"]);
+    assert_eq!(code, Some(1));
+    assert_eq!(status["running"], false);
 }
 
 #[tokio::test]
-async fn a_relay_that_was_killed_does_not_run_whoever_has_its_number_and_its_port_now() {
+async fn does_not_take_another_process_for_a_killed_relay() {
     let relay = Relay::start(&[]).await;
     let port = relay.port;
-    let (_, home, _folder) = relay.stop(Signal::KILL).await;
-    // It left its files. The number is that of a process which lives, and at the port somebody answers as a relay does.
+    let stopped = relay.stop(Signal::KILL).await;
+    let home = &stopped.home;
+    // The killed relay left its state file. Its pid and its port now belong to others, and the port even to a relay.
     fs::write(
         home.join("state.json"),
         json!({ "port": port, "pid": std::process::id() }).to_string(),
     )
     .unwrap();
-    let _squatter = Relay::start_as(Start {
+    let _squatter = Relay::start_with(StartOptions {
         arguments: &["--port", &port.to_string()],
-        ..Start::default()
+        ..StartOptions::default()
     })
     .await;
-    let told = run(&home, &["status", "--json"], &[]);
-    assert_eq!(told.code, Some(1));
-    let status: Value = serde_json::from_str(&told.stdout).unwrap();
-    assert_eq!(status["running"], false);
-    assert!(
-        status["error"]
-            .as_str()
-            .unwrap()
-            .contains(&format!("port {port} ")),
-        "{status}"
-    );
-    let told = run(&home, &["cdp-url"], &[]);
+    let (code, status) = run_json(home, &["status", "--json"]);
+    assert_eq!((code, &status["running"]), (Some(1), &json!(false)));
+    let error = status["error"].as_str().unwrap();
+    assert!(error.contains(&format!("port {port} ")), "{status}");
+    let exit = run(home, &["cdp-url"], &[]);
     assert_eq!(
-        (told.code, told.stdout.as_str()),
+        (exit.code, exit.stdout.as_str()),
         (Some(1), ""),
-        "the token is for nobody there"
+        "the token is not for the other relay"
     );
 }
 
 #[test]
-fn a_command_line_that_is_wrong_is_told_as_json_where_that_was_asked() {
+fn json_output_includes_usage_errors() {
     let folder = TempDir::new().unwrap();
     for arguments in [
         ["exec", "--json", "--timeout", "soon"],
         ["tabs", "--json", "--port", "0"],
     ] {
-        let told = run(&folder.path().join("home"), &arguments, &[]);
-        assert_eq!(told.code, Some(2));
-        let answer: Value = serde_json::from_str(&told.stdout).unwrap();
+        let (code, result) = run_json(&folder.path().join("home"), &arguments);
+        assert_eq!(code, Some(2));
         assert_eq!(
-            (&answer["ok"], &answer["error"]["kind"]),
+            (&result["ok"], &result["error"]["kind"]),
             (&json!(false), &json!("command-line")),
-            "{told:?}"
+            "{result}"
         );
     }
 }
 
 #[tokio::test]
-async fn the_cdp_url_is_printed_on_request_and_is_a_way_in() {
+async fn cdp_url_prints_a_url_that_accepts_clients() {
     let relay = Relay::start(&[]).await;
-    let told = run(&relay.home(), &["cdp-url"], &[]);
-    assert_eq!(told.code, Some(0));
-    let address = told
+    let exit = run(&relay.home(), &["cdp-url"], &[]);
+    assert_eq!(exit.code, Some(0));
+    let path = exit
         .stdout
         .trim()
         .strip_prefix(&format!("ws://127.0.0.1:{}", relay.port))
         .unwrap();
-    assert_eq!(http::upgrade(relay.port, address, &[]).await.1.status, 101);
-    let (_, home, _folder) = relay.stop(Signal::TERM).await;
-    let told = run(&home, &["cdp-url"], &[]);
-    assert_eq!((told.code, told.stdout.as_str()), (Some(1), ""));
-    assert!(told.stderr.contains("no relay is running"), "{told:?}");
+    assert_eq!(http::upgrade(relay.port, path, &[]).await.1.status, 101);
+    let stopped = relay.stop(Signal::TERM).await;
+    let exit = run(&stopped.home, &["cdp-url"], &[]);
+    assert_eq!((exit.code, exit.stdout.as_str()), (Some(1), ""));
+    assert!(exit.stderr.contains("no relay is running"), "{exit:?}");
+}
+
+fn install_extension(home: &Path, to: &Path, more: &[&str]) -> Exit {
+    let arguments = ["install-extension", "--to", to.to_str().unwrap()];
+    run(home, &[&arguments, more].concat(), &[])
 }
 
 #[test]
-fn the_extension_is_installed_where_it_is_asked_for_and_pointed_at_the_port() {
+fn install_extension_writes_a_folder_configured_for_the_port() {
     let folder = TempDir::new().unwrap();
     let (home, to) = (
         folder.path().join("home"),
         folder.path().join("my extension"),
     );
-    let told = run(
-        &home,
-        &[
-            "install-extension",
-            "--to",
-            to.to_str().unwrap(),
-            "--port",
-            "4321",
-        ],
-        &[],
-    );
-    assert_eq!(told.code, Some(0), "{told:?}");
+    let exit = install_extension(&home, &to, &["--port", "4321"]);
+    assert_eq!(exit.code, Some(0), "{exit:?}");
     for part in [to.to_str().unwrap(), "4321", "chrome://extensions"] {
-        assert!(told.stdout.contains(part), "{part}: {}", told.stdout);
+        assert!(exit.stdout.contains(part), "{part}: {}", exit.stdout);
     }
-    let read = |name: &str| {
-        serde_json::from_str::<Value>(&fs::read_to_string(to.join(name)).unwrap()).unwrap()
-    };
-    assert_eq!(read("relay.json"), json!({ "port": 4321 }));
-    let manifest = read("manifest.json");
+    assert_eq!(read_json(&to.join("relay.json")), json!({ "port": 4321 }));
+    let manifest = read_json(&to.join("manifest.json"));
     assert_eq!(manifest["manifest_version"], 3);
     let worker = manifest["background"]["service_worker"].as_str().unwrap();
     assert!(to.join(worker).is_file(), "{worker}");
-    assert!(!home.exists(), "nothing else is written");
+    assert!(!home.exists(), "writes nothing else");
+}
 
-    let told = run(&home, &["install-extension"], &[]);
-    assert_eq!(told.code, Some(0), "{told:?}");
+#[test]
+fn install_extension_writes_to_the_home_by_default() {
+    let folder = TempDir::new().unwrap();
+    let home = folder.path().join("home");
+    let exit = run(&home, &["install-extension"], &[]);
+    assert_eq!(exit.code, Some(0), "{exit:?}");
     assert!(home.join("extension/manifest.json").is_file());
 }
 
 #[test]
-fn the_extension_is_not_installed_over_other_files() {
+fn install_extension_refuses_a_folder_with_other_files() {
     let folder = TempDir::new().unwrap();
     fs::write(folder.path().join("thesis.txt"), "years").unwrap();
-    let told = run(
-        &folder.path().join("home"),
-        &["install-extension", "--to", folder.path().to_str().unwrap()],
-        &[],
-    );
-    assert_eq!(told.code, Some(1));
-    assert!(told.stderr.contains("other files"), "{told:?}");
+    let exit = install_extension(&folder.path().join("home"), folder.path(), &[]);
+    assert_eq!(exit.code, Some(1));
+    assert!(exit.stderr.contains("other files"), "{exit:?}");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
 #[test]
-fn the_browsers_on_the_search_path_are_listed() {
+fn browsers_lists_executables_on_the_search_path() {
     let folder = TempDir::new().unwrap();
-    let program = folder.path().join("chromium");
-    fs::write(&program, "#!/bin/sh\n").unwrap();
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-    fs::write(folder.path().join("google-chrome"), "not a program").unwrap();
+    let chromium = folder.path().join("chromium");
+    fs::write(&chromium, "#!/bin/sh\n").unwrap();
+    fs::set_permissions(&chromium, fs::Permissions::from_mode(0o755)).unwrap();
+    fs::write(folder.path().join("google-chrome"), "not executable").unwrap();
     let environment = [("PATH", folder.path().to_str().unwrap())];
     let home = folder.path().join("home");
-    let told = run(&home, &["browsers", "--json"], &environment);
-    assert_eq!(told.code, Some(0));
-    let found: Value = serde_json::from_str(&told.stdout).unwrap();
-    assert_eq!(found, json!([{ "name": "chromium", "path": program }]));
-    let told = run(&home, &["browsers"], &environment);
+    let exit = run(&home, &["browsers", "--json"], &environment);
+    assert_eq!(exit.code, Some(0));
+    let browsers: Value = serde_json::from_str(&exit.stdout).unwrap();
+    assert_eq!(browsers, json!([{ "name": "chromium", "path": chromium }]));
+    let exit = run(&home, &["browsers"], &environment);
     assert!(
-        told.stdout.starts_with("chromium") && told.stdout.contains(program.to_str().unwrap()),
-        "{told:?}"
+        exit.stdout.starts_with("chromium") && exit.stdout.contains(chromium.to_str().unwrap()),
+        "{exit:?}"
     );
 }
 
 #[test]
-fn a_wrong_command_line_is_explained() {
+fn explains_usage_errors() {
     let folder = TempDir::new().unwrap();
     let cases: [&[&str]; 5] = [
         &[],
@@ -207,20 +213,17 @@ fn a_wrong_command_line_is_explained() {
         &["serve", "--port", "0", "--max-message-mib", "0"],
     ];
     for arguments in cases {
-        let told = run(folder.path(), arguments, &[]);
-        assert_eq!(told.code, Some(2), "{arguments:?}: {told:?}");
-        assert!(!told.stderr.is_empty(), "{arguments:?}");
+        let exit = run(folder.path(), arguments, &[]);
+        assert_eq!(exit.code, Some(2), "{arguments:?}: {exit:?}");
+        assert!(!exit.stderr.is_empty(), "{arguments:?}");
     }
-    let told = run(
-        folder.path(),
-        &["serve", "--extension-id", &EXTENSION_ID[1..]],
-        &[],
-    );
-    assert!(told.stderr.contains("32 letters"), "{told:?}");
+    let too_short = &EXTENSION_ID[1..];
+    let exit = run(folder.path(), &["serve", "--extension-id", too_short], &[]);
+    assert!(exit.stderr.contains("32 letters"), "{exit:?}");
 }
 
 #[tokio::test]
-async fn a_reader_that_has_read_enough_ends_no_command_with_a_fault() {
+async fn succeeds_when_the_reader_of_its_output_is_gone() {
     let relay = Relay::start(&[]).await;
     let folder = TempDir::new().unwrap();
     let to = folder.path().join("extension").display().to_string();
@@ -231,10 +234,10 @@ async fn a_reader_that_has_read_enough_ends_no_command_with_a_fault() {
         &["install-extension", "--to", &to],
     ];
     for command in commands {
-        let mut child = std::process::Command::new(tabwire_tests::program())
+        let mut child = Command::new(binary())
             .args(command)
             .env("TABWIRE_HOME", relay.home())
-            .stdout(std::process::Stdio::piped())
+            .stdout(Stdio::piped())
             .spawn()
             .unwrap();
         drop(child.stdout.take());

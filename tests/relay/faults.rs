@@ -1,15 +1,17 @@
-//! What arrives broken: nothing of it ends the process, and everyone else is served on.
+//! Malformed input. None of it ends the process, and everyone else is still served.
 
 use serde_json::json;
-use tabwire_tests::{Client, EXTENSION_ID, Relay, ScriptedExtension, http, tab, until, within};
+use tabwire_tests::{Client, EXTENSION_ID, Relay, ScriptedExtension, http, tab, until};
 use tokio::io::AsyncWriteExt as _;
 
-#[tokio::test]
-async fn broken_http_ends_a_connection_and_not_the_relay() {
-    let mut relay = Relay::start(&[]).await;
-    let port = relay.port;
+use crate::setup::{
+    MULTI_CLIENT, assert_forwards_unchanged, assert_message, attach, echo, evaluate, start,
+    start_relay, start_with_live_session, start_with_session,
+};
+
+fn malformed_requests(port: u16) -> Vec<Vec<u8>> {
     let host = format!("Host: 127.0.0.1:{port}");
-    let pieces: Vec<Vec<u8>> = vec![
+    vec![
         b"\r\n\r\n".to_vec(),
         b"garbage".repeat(1000),
         (0..=255).collect(),
@@ -26,152 +28,142 @@ async fn broken_http_ends_a_connection_and_not_the_relay() {
         format!("GET / HTTP/1.1\r\n{host}\r\nContent-Length: 99999999999\r\n\r\n").into_bytes(),
         format!("CONNECT example.com:443 HTTP/1.1\r\n{host}\r\n\r\n").into_bytes(),
         format!("GET /extension HTTP/1.1\r\n{host}\r\nOrigin: chrome-extension://{EXTENSION_ID}\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n").into_bytes(),
-    ];
-    for piece in pieces {
+    ]
+}
+
+#[tokio::test]
+async fn survives_malformed_http() {
+    let mut relay = Relay::start(&[]).await;
+    let port = relay.port;
+    for request in malformed_requests(port) {
         let mut stream = http::connect(port).await;
-        // The relay may have closed before all of it is said.
-        let _ = stream.write_all(&piece).await;
+        // The relay may close the connection before it has read everything.
+        let _ = stream.write_all(&request).await;
         let _ = stream.shutdown().await;
-        let answer = http::read_to_end(&mut stream).await;
-        let start = String::from_utf8_lossy(&answer[..answer.len().min(12)]).into_owned();
-        let refused = answer.is_empty()
+        let response = http::read_to_end(&mut stream).await;
+        let start = String::from_utf8_lossy(&response[..response.len().min(12)]).into_owned();
+        let expected = response.is_empty()
             || start.starts_with("HTTP/1.1 4")
             || start.starts_with("HTTP/1.1 2")
             || start.starts_with("HTTP/1.0 4");
         assert!(
-            refused,
+            expected,
             "{start} to {:?}",
-            String::from_utf8_lossy(&piece[..piece.len().min(60)])
+            String::from_utf8_lossy(&request[..request.len().min(60)])
         );
     }
-    let (_, answer) = http::exchange(port, format!("GET // HTTP/1.1\r\n{host}\r\n\r\n")).await;
-    assert_eq!(answer.status, 404);
-    assert!(relay.lives().await);
+    let (_, response) = http::exchange(port, http::head(port, "GET", "//", &[])).await;
+    assert_eq!(response.status, 404);
+    assert!(relay.is_alive().await);
     let _next = Client::connect(&relay).await;
 }
 
 #[tokio::test]
-async fn broken_websocket_frames_end_a_link_and_not_the_relay() {
+async fn survives_malformed_websocket_frames() {
     let mut relay = Relay::start(&[]).await;
-    let path = format!("/cdp?token={}", relay.token());
+    let path = relay.cdp_path();
     let frames: [&[u8]; 8] = [
-        b"\xff\xff\xff\xff\xff\xff\xff\xff", // reserved bits and an unknown kind
-        b"\x81\x05hello",                    // a client's frame without a mask
+        b"\xff\xff\xff\xff\xff\xff\xff\xff", // reserved bits and an unknown opcode
+        b"\x81\x05hello",                    // not masked
         b"\x81\x82\x00\x00\x00\x00\xc3\x28", // not UTF-8
-        b"\x89\xfe\x00\x80\x00\x00\x00\x00", // a ping longer than pings are
-        b"\x88\x81\x00\x00\x00\x00\x01",     // a close with half a code
-        b"\x80\x80\x00\x00\x00\x00",         // the end of a message that never began
-        b"\x81\xff\xff\xff\xff\xff\xff\xff\xff\xff\x00", // a length no memory holds
-        b"\x81\xfe",                         // the first half of a header
+        b"\x89\xfe\x00\x80\x00\x00\x00\x00", // a ping over 125 bytes
+        b"\x88\x81\x00\x00\x00\x00\x01",     // a close frame with half a code
+        b"\x80\x80\x00\x00\x00\x00",         // a continuation of nothing
+        b"\x81\xff\xff\xff\xff\xff\xff\xff\xff\xff\x00", // a length beyond any memory
+        b"\x81\xfe",                         // half a header
     ];
     for frame in frames {
-        let (mut stream, answer) = until("the slot", async || {
+        let (mut stream, _) = until("get the client slot", async || {
             Some(http::upgrade(relay.port, &path, &[]).await)
-                .filter(|(_, answer)| answer.status == 101)
+                .filter(|(_, response)| response.status == 101)
         })
         .await;
-        assert_eq!(answer.status, 101);
         stream.write_all(frame).await.unwrap();
         stream.shutdown().await.unwrap();
         http::read_to_end(&mut stream).await;
     }
     relay.until_clients(0).await;
-    assert!(relay.lives().await);
+    assert!(relay.is_alive().await);
     assert!(relay.memory() < 100, "{} MiB", relay.memory());
 }
 
+/// Valid JSON that makes no sense in the extension protocol.
+const INVALID_EXTENSION_MESSAGES: [&str; 27] = [
+    "null",
+    "7",
+    "[]",
+    "{}",
+    "[null]",
+    "[[[]]]",
+    r#"{"id":1}"#,
+    r#"{"id":-1,"result":{}}"#,
+    r#"{"id":123456789,"result":{}}"#,
+    r#"{"id":123456789,"error":{"code":"x"}}"#,
+    r#"{"method":7}"#,
+    r#"{"method":"unknown","params":{}}"#,
+    r#"{"method":"hello","params":{"protocol":1}}"#,
+    r#"{"method":"cdpEvent"}"#,
+    r#"{"method":"cdpEvent","params":{"tabId":1}}"#,
+    r#"{"method":"cdpEvent","params":{"tabId":99,"method":"Page.loadEventFired"}}"#,
+    r#"{"method":"cdpEvent","params":{"tabId":1,"method":"Target.attachedToTarget","params":{}}}"#,
+    r#"{"method":"cdpEvent","params":{"tabId":1,"method":"Target.attachedToTarget","params":7}}"#,
+    r#"{"method":"cdpEvent","params":{"tabId":1,"method":"Target.detachedFromTarget","params":{"sessionId":3}}}"#,
+    r#"{"method":"cdpEvent","params":{"tabId":1,"method":"Runtime.executionContextCreated","params":{"context":{}}}}"#,
+    r#"{"method":"cdpEvent","params":{"tabId":1,"method":"Runtime.executionContextDestroyed","params":[]}}"#,
+    r#"{"method":"cdpEvent","params":{"tabId":1,"method":"Page.loadEventFired","params":{},"childSessionId":"unknown"}}"#,
+    r#"{"method":"tabUpdated","params":{"tabId":99,"url":"x"}}"#,
+    r#"{"method":"tabUpdated","params":{"tabId":1,"status":"strange"}}"#,
+    r#"{"method":"tabRemoved","params":{"tabId":99}}"#,
+    r#"{"method":"tabDetached","params":{"tabId":99}}"#,
+    r#"{"method":"tabReplaced","params":{}}"#,
+];
+
 #[tokio::test]
-async fn nonsense_of_the_extension_harms_nobody() {
-    let mut relay = Relay::start(&[]).await;
-    let extension = ScriptedExtension::connect(&relay, &[tab(1)]).await;
-    let mut client = Client::connect(&relay).await;
-    let session = crate::attach(&mut client, 1).await;
+async fn ignores_invalid_messages_from_the_extension() {
+    let (mut relay, extension, mut client, session) = start_with_session().await;
     client.ok_in(&session, "Runtime.enable", json!({})).await;
-    client.ok_in(&session, "Runtime.evaluate", json!({})).await;
-    let texts = [
-        "null",
-        "7",
-        "[]",
-        "{}",
-        "[null]",
-        "[[[]]]",
-        r#"{"id":1}"#,
-        r#"{"id":-1,"result":{}}"#,
-        r#"{"id":123456789,"result":{}}"#,
-        r#"{"id":123456789,"error":{"code":"x"}}"#,
-        r#"{"method":7}"#,
-        r#"{"method":"unknown","params":{}}"#,
-        r#"{"method":"hello","params":{"protocol":1}}"#,
-        r#"{"method":"cdpEvent"}"#,
-        r#"{"method":"cdpEvent","params":{"tabId":1}}"#,
-        r#"{"method":"cdpEvent","params":{"tabId":99,"method":"Page.loadEventFired"}}"#,
-        r#"{"method":"cdpEvent","params":{"tabId":1,"method":"Target.attachedToTarget","params":{}}}"#,
-        r#"{"method":"cdpEvent","params":{"tabId":1,"method":"Target.attachedToTarget","params":7}}"#,
-        r#"{"method":"cdpEvent","params":{"tabId":1,"method":"Target.detachedFromTarget","params":{"sessionId":3}}}"#,
-        r#"{"method":"cdpEvent","params":{"tabId":1,"method":"Runtime.executionContextCreated","params":{"context":{}}}}"#,
-        r#"{"method":"cdpEvent","params":{"tabId":1,"method":"Runtime.executionContextDestroyed","params":[]}}"#,
-        r#"{"method":"cdpEvent","params":{"tabId":1,"method":"Page.loadEventFired","params":{},"childSessionId":"unknown"}}"#,
-        r#"{"method":"tabUpdated","params":{"tabId":99,"url":"x"}}"#,
-        r#"{"method":"tabUpdated","params":{"tabId":1,"status":"strange"}}"#,
-        r#"{"method":"tabRemoved","params":{"tabId":99}}"#,
-        r#"{"method":"tabDetached","params":{"tabId":99}}"#,
-        r#"{"method":"tabReplaced","params":{}}"#,
-    ];
-    for text in texts {
+    evaluate(&mut client, &session).await;
+    for text in INVALID_EXTENSION_MESSAGES {
         extension.send_text(text).await;
     }
+    let params = json!({ "expression": "2" });
     let result = client
-        .ok_in(&session, "Runtime.evaluate", json!({ "expression": "2" }))
+        .ok_in(&session, "Runtime.evaluate", params.clone())
         .await;
-    assert_eq!(
-        result,
-        crate::echo("Runtime.evaluate", &json!({ "expression": "2" }))
-    );
-    assert!(relay.lives().await);
+    assert_eq!(result, echo("Runtime.evaluate", &params));
+    assert!(relay.is_alive().await);
 }
 
 #[tokio::test]
-async fn an_extension_that_does_not_speak_json_is_dropped_and_its_clients_are_answered() {
-    let mut relay = Relay::start(&[]).await;
-    let extension = ScriptedExtension::connect(&relay, &[tab(1)]).await;
-    let mut client = Client::connect(&relay).await;
-    let session = crate::attach(&mut client, 1).await;
-    client.ok_in(&session, "Runtime.evaluate", json!({})).await;
+async fn drops_an_extension_that_sends_no_json_and_fails_its_commands() {
+    let (mut relay, extension, mut client, session) = start_with_live_session().await;
     extension.hold("Page.navigate");
-    let on_the_way = client
+    let in_flight = client
         .send(Some(&session), "Page.navigate", json!({}))
         .await;
     extension.send_text("nonsense").await;
-    let error = client.reply_to(on_the_way).await.unwrap_err();
-    assert!(
-        crate::message_of(&error).contains("outcome is unknown"),
-        "{error}"
-    );
-    assert!(relay.lives().await);
+    let error = client.error_of(in_flight).await;
+    assert_message(&error, "outcome is unknown");
+    assert!(relay.is_alive().await);
 }
 
 #[tokio::test]
-async fn a_frame_of_the_extension_may_carry_several_messages() {
-    let relay = Relay::start(&[]).await;
-    let mut extension = ScriptedExtension::connect(&relay, &[tab(1)]).await;
+async fn accepts_several_extension_messages_in_one_frame() {
+    let (_relay, mut extension, mut client, session) = start_with_session().await;
     extension.hold("Runtime.evaluate");
-    let mut client = Client::connect(&relay).await;
-    let session = crate::attach(&mut client, 1).await;
     client.ok_in(&session, "Log.enable", json!({})).await;
-    let ids = [
-        client
+    let (mut ids, mut calls) = (Vec::new(), Vec::new());
+    for _ in 0..2 {
+        let id = client
             .send(Some(&session), "Runtime.evaluate", json!({}))
-            .await,
-        client
-            .send(Some(&session), "Runtime.evaluate", json!({}))
-            .await,
-    ];
-    let calls = [
-        extension.held_call("Runtime.evaluate").await,
-        extension.held_call("Runtime.evaluate").await,
-    ];
+            .await;
+        ids.push(id);
+    }
+    for _ in 0..2 {
+        calls.push(extension.held_call("Runtime.evaluate").await.id);
+    }
     let entry = json!({ "method": "cdpEvent", "params": { "tabId": 1, "method": "Log.entryAdded", "params": { "entry": 1 } } });
-    let frame = json!([{ "id": calls[1].id, "result": { "n": 2 } }, entry, { "id": calls[0].id, "result": { "n": 1 } }]);
+    let frame = json!([{ "id": calls[1], "result": { "n": 2 } }, entry, { "id": calls[0], "result": { "n": 1 } }]);
     extension.send_text(frame.to_string()).await;
     assert_eq!(client.reply_to(ids[0]).await.unwrap()["n"], 1);
     assert_eq!(client.reply_to(ids[1]).await.unwrap()["n"], 2);
@@ -182,11 +174,12 @@ async fn a_frame_of_the_extension_may_carry_several_messages() {
 }
 
 #[tokio::test]
-async fn an_extension_of_another_protocol_is_told_what_to_do() {
+async fn rejects_an_extension_with_another_protocol_version() {
     let relay = Relay::start(&[]).await;
     let extension = ScriptedExtension::open(&relay, EXTENSION_ID, &[]).await;
-    extension.event("hello", json!({ "protocol": 7, "version": "9", "browser": "x", "userAgent": "x", "installId": "x" })).await;
-    let (code, reason) = extension.closed().await.unwrap();
+    let hello = json!({ "protocol": 7, "version": "9", "browser": "x", "userAgent": "x", "installId": "x" });
+    extension.send_event("hello", hello).await;
+    let (code, reason) = extension.wait_for_close().await.unwrap();
     assert_eq!(code, 1008);
     assert!(
         reason.contains("protocol 7") && reason.contains("update"),
@@ -195,31 +188,25 @@ async fn an_extension_of_another_protocol_is_told_what_to_do() {
     let _next = ScriptedExtension::connect(&relay, &[tab(1)]).await;
 }
 
-/// Deep documents are legitimate: what the relay need not read passes at any depth, both ways.
+/// Deep DOM trees are legitimate, so the relay must not limit the depth of payloads it forwards.
 #[tokio::test]
-async fn nesting_of_any_depth_passes_both_ways_to_the_letter() {
-    let mut relay = Relay::start(&[]).await;
-    let mut extension = ScriptedExtension::connect(&relay, &[tab(1)]).await;
+async fn forwards_deep_payloads_unchanged_in_both_directions() {
+    let (mut relay, mut extension, mut client, session) = start_with_live_session().await;
     extension.hold("Runtime.callFunctionOn");
+    client.drain().await;
+    for depth in [100, 100_000] {
+        let deep = format!("{{\"deep\":{}{}}}", "[".repeat(depth), "]".repeat(depth));
+        assert_forwards_unchanged(&mut extension, &mut client, &session, &deep).await;
+    }
+    assert!(relay.is_alive().await);
+}
+
+#[tokio::test]
+async fn forwards_deep_payloads_when_it_removes_a_parameter() {
+    let (mut relay, mut extension, mut client, _session) = start_with_live_session().await;
     extension.hold("Storage.setCookies");
-    let mut client = Client::connect(&relay).await;
-    let session = crate::attach(&mut client, 1).await;
-    client.ok_in(&session, "Runtime.evaluate", json!({})).await;
-    client.said_so_far().await;
     for (id, depth) in [(501, 100), (502, 100_000)] {
         let deep = format!("{{\"deep\":{}{}}}", "[".repeat(depth), "]".repeat(depth));
-        client.send_text(format!(r#"{{"id":{id},"method":"Runtime.callFunctionOn","sessionId":"{session}","params":{deep}}}"#)).await;
-        let call = extension.held_call("Runtime.callFunctionOn").await;
-        assert!(call.params == deep, "{depth} levels to the browser");
-        extension
-            .send_text(format!(r#"{{"id":{},"result":{deep}}}"#, call.id))
-            .await;
-        let reply = client.next_text().await;
-        assert!(
-            reply == format!(r#"{{"id":{id},"result":{deep},"sessionId":"{session}"}}"#),
-            "{depth} levels to the client"
-        );
-        // Also where the relay takes one parameter out.
         let with_context = deep.replacen('{', r#"{"browserContextId":"x","#, 1);
         client
             .send_text(format!(
@@ -227,29 +214,26 @@ async fn nesting_of_any_depth_passes_both_ways_to_the_letter() {
             ))
             .await;
         let call = extension.held_call("Storage.setCookies").await;
-        assert!(call.params == deep, "{depth} levels of cookies");
-        extension.answer(&call, json!({})).await;
+        assert!(call.params == deep, "{depth} levels");
+        extension.reply(&call, json!({})).await;
         client.reply_to(id).await.unwrap();
     }
-    assert!(relay.lives().await);
+    assert!(relay.is_alive().await);
 }
 
 #[tokio::test]
-async fn nesting_where_it_makes_no_sense_is_answered_and_harmless() {
-    let mut relay = Relay::start(&[]).await;
-    let extension = ScriptedExtension::connect(&relay, &[tab(1)]).await;
-    let mut client = Client::connect(&relay).await;
+async fn rejects_deep_nesting_in_fields_that_it_reads() {
+    let (mut relay, extension, mut client) = start(&[1]).await;
     for depth in [100, 100_000] {
-        let (open, close) = ("[".repeat(depth), "]".repeat(depth));
+        let deep = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
         for text in [
-            open.clone(),
-            format!("{open}{close}"),
-            format!(r#"{{"id":{open}{close},"method":"x"}}"#),
+            "[".repeat(depth),
+            deep.clone(),
+            format!(r#"{{"id":{deep},"method":"x"}}"#),
         ] {
             client.send_text(text).await;
-            let code = client.reply_without_id().await["error"]["code"]
-                .as_i64()
-                .unwrap();
+            let reply = client.reply_without_id().await;
+            let code = reply["error"]["code"].as_i64().unwrap();
             assert!(code == -32700 || code == -32600, "{code}");
         }
         for method in [
@@ -258,61 +242,53 @@ async fn nesting_where_it_makes_no_sense_is_answered_and_harmless() {
             "Target.createTarget",
             "Browser.getVersion",
         ] {
-            client.send_text(format!(r#"{{"id":700,"method":"{method}","params":{{"filter":{open}{close},"url":{open}{close}}}}}"#)).await;
+            client
+                .send_text(format!(
+                    r#"{{"id":700,"method":"{method}","params":{{"filter":{deep},"url":{deep}}}}}"#
+                ))
+                .await;
             let reply = client.reply_to(700).await;
-            assert_eq!(
-                reply.is_ok(),
-                method == "Browser.getVersion",
-                "{method}: {reply:?}"
-            );
+            let reads_no_params = method == "Browser.getVersion";
+            assert_eq!(reply.is_ok(), reads_no_params, "{method}: {reply:?}");
         }
         for text in [
-            format!("{open}{close}"),
-            format!(r#"{{"method":"tabUpdated","params":{open}{close}}}"#),
-            format!(r#"{{"id":{open}{close}}}"#),
+            deep.clone(),
+            format!(r#"{{"method":"tabUpdated","params":{deep}}}"#),
+            format!(r#"{{"id":{deep}}}"#),
         ] {
             extension.send_text(text).await;
         }
         client.ok("Browser.getVersion", json!({})).await;
     }
-    assert!(relay.lives().await);
+    assert!(relay.is_alive().await);
 }
 
 #[tokio::test]
-async fn clients_that_come_and_go_in_the_middle_of_everything_leave_nothing_behind() {
-    let mut relay = Relay::start(&["--client-mode", "multi-client"]).await;
-    let extension = ScriptedExtension::connect(&relay, &[tab(1), tab(2)]).await;
+async fn cleans_up_after_clients_that_disconnect_in_mid_command() {
+    let (mut relay, extension) = start_relay(MULTI_CLIENT, &[1, 2]).await;
     for round in 0..40 {
         let mut client = Client::connect(&relay).await;
-        let session = crate::attach(&mut client, 1 + round % 2).await;
+        let session = attach(&mut client, 1 + round % 2).await;
         client
             .send(Some(&session), "Runtime.enable", json!({}))
             .await;
+        let params = json!({ "round": round });
         client
-            .send(
-                Some(&session),
-                "Runtime.evaluate",
-                json!({ "round": round }),
-            )
+            .send(Some(&session), "Runtime.evaluate", params)
             .await;
         if round % 3 == 0 {
-            client.cut();
+            client.reset();
         }
     }
     relay.until_clients(0).await;
-    within("every attachment is taken back", async {
-        until("as many detached as attached", async || {
-            let (attached, detached) = (
-                extension.calls("attachTab").len(),
-                extension.calls("detachTab").len(),
-            );
-            (attached == detached).then_some(())
+    extension
+        .until_calls("every attached tab is detached", |calls| {
+            let count = |name| calls.iter().filter(|call| call.name == name).count();
+            count("attachTab") == count("detachTab")
         })
         .await;
-    })
-    .await;
     let mut client = Client::connect(&relay).await;
-    let session = crate::attach(&mut client, 1).await;
-    client.ok_in(&session, "Runtime.evaluate", json!({})).await;
-    assert!(relay.lives().await);
+    let session = attach(&mut client, 1).await;
+    evaluate(&mut client, &session).await;
+    assert!(relay.is_alive().await);
 }

@@ -1,4 +1,4 @@
-//! The files of Tabwire's home: who can read them, when they are there, and what is refused.
+//! The files in Tabwire's home: their permissions, when they exist, and what the relay refuses to use.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -8,8 +8,10 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use rustix::process::Signal;
 use serde_json::json;
-use tabwire_tests::{Client, Ended, Relay, ScriptedExtension, Start, http, run, tab};
+use tabwire_tests::{Client, Exit, Relay, StartOptions, http, run};
 use tempfile::TempDir;
+
+use crate::setup::start;
 
 fn mode(path: &Path) -> u32 {
     fs::metadata(path)
@@ -19,38 +21,53 @@ fn mode(path: &Path) -> u32 {
         & 0o777
 }
 
-/// A home that is there before the relay, with this mode.
-fn prepared_home(mode: u32) -> (Arc<TempDir>, PathBuf) {
+fn set_mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+/// The names of the files in a folder, sorted.
+fn names_in(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+/// A home with this mode that exists before the relay starts.
+fn create_home(mode: u32) -> (Arc<TempDir>, PathBuf) {
     let folder = Arc::new(TempDir::new().unwrap());
     let home = folder.path().join("home");
     fs::create_dir(&home).unwrap();
-    fs::set_permissions(&home, fs::Permissions::from_mode(mode)).unwrap();
+    set_mode(&home, mode);
     (folder, home)
 }
 
-async fn start_in(folder: &Arc<TempDir>) -> Result<Relay, Ended> {
-    Relay::try_start(Start {
+async fn start_in(folder: &Arc<TempDir>) -> Result<Relay, Exit> {
+    Relay::try_start(StartOptions {
         home: Some(folder.clone()),
-        ..Start::default()
+        ..StartOptions::default()
     })
     .await
 }
 
-async fn refused_in(folder: &Arc<TempDir>) -> Ended {
-    let ended = start_in(folder)
+/// Checks that the relay refuses to start, and returns its output.
+async fn refused_in(folder: &Arc<TempDir>) -> Exit {
+    let exit = start_in(folder)
         .await
         .err()
-        .expect("the relay does not start");
-    assert_eq!(ended.code, Some(1), "{ended:?}");
-    ended
+        .expect("the relay must not start");
+    assert_eq!(exit.code, Some(1), "{exit:?}");
+    exit
 }
 
 #[tokio::test]
-async fn the_files_are_private_under_any_umask() {
+async fn files_are_private_under_any_umask() {
     for umask in ["000", "022", "077", "277", "777"] {
-        let relay = Relay::start_as(Start {
+        let relay = Relay::start_with(StartOptions {
             umask: Some(umask),
-            ..Start::default()
+            ..StartOptions::default()
         })
         .await;
         let home = relay.home();
@@ -58,20 +75,15 @@ async fn the_files_are_private_under_any_umask() {
         for name in ["auth-token", "cdp-url", "state.json"] {
             assert_eq!(mode(&home.join(name)), 0o600, "{name}, umask {umask}");
         }
-        let left: Vec<_> = fs::read_dir(&home)
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name())
-            .collect();
-        assert_eq!(left.len(), 3, "{left:?}");
+        assert_eq!(names_in(&home).len(), 3, "{:?}", names_in(&home));
     }
 }
 
 #[tokio::test]
-async fn the_files_say_where_the_relay_is() {
+async fn files_contain_port_pid_and_url() {
     let relay = Relay::start(&[]).await;
-    let state: serde_json::Value =
-        serde_json::from_str(&fs::read_to_string(relay.home().join("state.json")).unwrap())
-            .unwrap();
+    let state = fs::read_to_string(relay.home().join("state.json")).unwrap();
+    let state: serde_json::Value = serde_json::from_str(&state).unwrap();
     assert_eq!(state, json!({ "port": relay.port, "pid": relay.pid() }));
     let url = fs::read_to_string(relay.home().join("cdp-url")).unwrap();
     assert_eq!(
@@ -81,7 +93,7 @@ async fn the_files_say_where_the_relay_is() {
 }
 
 #[tokio::test]
-async fn the_token_is_43_url_safe_characters_and_is_kept() {
+async fn token_has_43_url_safe_characters_and_survives_a_restart() {
     let first = Relay::start(&[]).await;
     let token = first.token();
     assert_eq!(token.len(), 43);
@@ -91,20 +103,21 @@ async fn the_token_is_43_url_safe_characters_and_is_kept() {
             .all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_'),
         "{token}"
     );
-    let (_, _, folder) = first.stop(Signal::TERM).await;
-    let second = start_in(&folder).await.unwrap();
+    let stopped = first.stop(Signal::TERM).await;
+    let second = start_in(&stopped.folder).await.unwrap();
     assert_eq!(second.token(), token);
     Client::connect_with(second.port, &token).await;
     let other = Relay::start(&[]).await;
-    assert_ne!(other.token(), token, "each home has its own");
+    assert_ne!(other.token(), token, "each home has its own token");
 }
 
 #[tokio::test]
-async fn a_token_that_others_can_read_is_closed_with_a_warning() {
-    let (_, home, folder) = Relay::start(&[]).await.stop(Signal::TERM).await;
-    fs::set_permissions(home.join("auth-token"), fs::Permissions::from_mode(0o644)).unwrap();
-    let relay = start_in(&folder).await.unwrap();
-    assert_eq!(mode(&home.join("auth-token")), 0o600);
+async fn makes_a_readable_token_private_and_warns() {
+    let stopped = Relay::start(&[]).await.stop(Signal::TERM).await;
+    let file = stopped.home.join("auth-token");
+    set_mode(&file, 0o644);
+    let relay = start_in(&stopped.folder).await.unwrap();
+    assert_eq!(mode(&file), 0o600);
     assert!(
         relay
             .stderr()
@@ -115,31 +128,27 @@ async fn a_token_that_others_can_read_is_closed_with_a_warning() {
 }
 
 #[tokio::test]
-async fn a_token_that_is_a_link_is_refused() {
-    let (folder, home) = prepared_home(0o700);
-    let elsewhere = folder.path().join("elsewhere");
+async fn refuses_a_token_that_is_a_symbolic_link() {
+    let (folder, home) = create_home(0o700);
+    let target = folder.path().join("elsewhere");
     for exists in [false, true] {
         if exists {
-            fs::write(&elsewhere, "A".repeat(43)).unwrap();
+            fs::write(&target, "A".repeat(43)).unwrap();
         }
         let _ = fs::remove_file(home.join("auth-token"));
-        symlink(&elsewhere, home.join("auth-token")).unwrap();
-        let ended = refused_in(&folder).await;
+        symlink(&target, home.join("auth-token")).unwrap();
+        let exit = refused_in(&folder).await;
         assert!(
-            ended.stderr.contains("auth-token") && ended.stderr.contains("symbolic link"),
-            "{ended:?}"
+            exit.stderr.contains("auth-token") && exit.stderr.contains("symbolic link"),
+            "{exit:?}"
         );
-        assert_eq!(
-            elsewhere.exists(),
-            exists,
-            "nothing is made at the other end"
-        );
+        assert_eq!(target.exists(), exists, "does not create the link's target");
     }
 }
 
 #[tokio::test]
-async fn a_token_file_with_other_content_is_refused_and_left_alone() {
-    let (folder, home) = prepared_home(0o700);
+async fn refuses_an_invalid_token_file_and_keeps_it() {
+    let (folder, home) = create_home(0o700);
     let file = home.join("auth-token");
     for content in [
         "",
@@ -150,28 +159,28 @@ async fn a_token_file_with_other_content_is_refused_and_left_alone() {
         &"x".repeat(100_000),
     ] {
         fs::write(&file, content).unwrap();
-        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
-        let ended = refused_in(&folder).await;
+        set_mode(&file, 0o600);
+        let exit = refused_in(&folder).await;
         assert!(
-            ended.stderr.contains("auth-token") && ended.stderr.contains("remove it"),
-            "{ended:?}"
+            exit.stderr.contains("auth-token") && exit.stderr.contains("remove it"),
+            "{exit:?}"
         );
         assert!(
-            content.len() < 43 || !ended.stderr.contains(content),
-            "what it holds is not said"
+            content.len() < 43 || !exit.stderr.contains(content),
+            "does not print the content"
         );
         assert_eq!(fs::read_to_string(&file).unwrap(), content);
     }
     fs::remove_file(&file).unwrap();
     fs::create_dir(&file).unwrap();
-    let ended = refused_in(&folder).await;
-    assert!(ended.stderr.contains("not a plain file"), "{ended:?}");
+    let exit = refused_in(&folder).await;
+    assert!(exit.stderr.contains("not a plain file"), "{exit:?}");
 }
 
 #[tokio::test]
-async fn a_home_that_others_can_enter_is_closed_with_a_warning() {
-    for open in [0o755, 0o710] {
-        let (folder, home) = prepared_home(open);
+async fn makes_an_accessible_home_private_and_warns() {
+    for accessible in [0o755, 0o710] {
+        let (folder, home) = create_home(accessible);
         let relay = start_in(&folder).await.unwrap();
         assert_eq!(mode(&home), 0o700);
         assert!(
@@ -183,70 +192,62 @@ async fn a_home_that_others_can_enter_is_closed_with_a_warning() {
 }
 
 #[tokio::test]
-async fn a_home_that_others_can_write_to_is_refused_and_left_as_it_is() {
-    let (folder, home) = prepared_home(0o777);
-    let ended = refused_in(&folder).await;
-    assert!(ended.stderr.contains("others can write"), "{ended:?}");
+async fn refuses_a_home_that_others_can_write_to_and_keeps_its_mode() {
+    let (folder, home) = create_home(0o777);
+    let exit = refused_in(&folder).await;
+    assert!(exit.stderr.contains("others can write"), "{exit:?}");
     assert_eq!(mode(&home), 0o777);
 }
 
 #[tokio::test]
-async fn a_home_that_is_no_folder_of_its_own_is_refused() {
+async fn refuses_a_home_that_is_a_link_or_a_file() {
     let folder = Arc::new(TempDir::new().unwrap());
-    let (home, elsewhere) = (folder.path().join("home"), folder.path().join("elsewhere"));
-    fs::create_dir(&elsewhere).unwrap();
-    symlink(&elsewhere, &home).unwrap();
-    let ended = refused_in(&folder).await;
-    assert!(ended.stderr.contains("follows no link"), "{ended:?}");
-    let ended = run(&home.join(""), &["serve", "--port", "0"], &[]);
-    assert!(
-        ended.stderr.contains("follows no link"),
-        "nor with a slash at its end: {ended:?}"
-    );
+    let (home, target) = (folder.path().join("home"), folder.path().join("elsewhere"));
+    fs::create_dir(&target).unwrap();
+    symlink(&target, &home).unwrap();
+    let exit = refused_in(&folder).await;
+    assert!(exit.stderr.contains("follows no link"), "{exit:?}");
+    // A trailing slash would make the system follow the link.
+    let exit = run(&home.join(""), &["serve", "--port", "0"], &[]);
+    assert!(exit.stderr.contains("follows no link"), "{exit:?}");
     fs::remove_file(&home).unwrap();
     fs::write(&home, "").unwrap();
     refused_in(&folder).await;
 }
 
 #[tokio::test]
-async fn fifty_relays_that_start_at_once_agree_on_one_token() {
+async fn fifty_simultaneous_starts_agree_on_one_token() {
     let folder = Arc::new(TempDir::new().unwrap());
     let relays = join_all((0..50).map(|_| start_in(&folder))).await;
     let relays: Vec<Relay> = relays.into_iter().map(Result::unwrap).collect();
-    let token = relays[0].token();
-    let answers = join_all(relays.iter().map(|relay| {
-        let path = format!("/json/list?token={token}");
-        async move { http::get(relay.port, &path, &[]).await.status }
-    }))
+    let path = format!("/json/list?token={}", relays[0].token());
+    let statuses = join_all(
+        relays
+            .iter()
+            .map(async |relay| http::get(relay.port, &path, &[]).await.status),
+    )
     .await;
-    assert_eq!(answers, [200; 50]);
-    let mut left: Vec<String> = fs::read_dir(relays[0].home())
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
-    left.sort();
+    assert_eq!(statuses, [200; 50]);
     assert_eq!(
-        left,
+        names_in(&relays[0].home()),
         ["auth-token", "cdp-url", "state.json"],
-        "no half-made file is left"
+        "no temporary files are left"
     );
 }
 
 #[tokio::test]
-async fn each_signal_ends_the_relay_politely_and_takes_its_files_away() {
+async fn signals_close_connections_and_remove_the_files() {
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
-        let relay = Relay::start(&[]).await;
-        let extension = ScriptedExtension::connect(&relay, &[tab(1)]).await;
-        let mut client = Client::connect(&relay).await;
-        let closing =
-            tokio::spawn(async move { (client.closed().await, extension.closed().await) });
-        let (ended, home, _folder) = relay.stop(signal).await;
-        assert_eq!(ended.code, Some(0), "{ended:?}");
-        let left: Vec<_> = fs::read_dir(&home)
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name())
-            .collect();
-        assert_eq!(left, ["auth-token"], "{signal:?}");
+        let (relay, extension, mut client) = start(&[1]).await;
+        let closing = tokio::spawn(async move {
+            (
+                client.wait_for_close().await,
+                extension.wait_for_close().await,
+            )
+        });
+        let stopped = relay.stop(signal).await;
+        assert_eq!(stopped.exit.code, Some(0), "{:?}", stopped.exit);
+        assert_eq!(names_in(&stopped.home), ["auth-token"], "{signal:?}");
         let (client, extension) = closing.await.unwrap();
         assert_eq!(client.unwrap().0, 1001);
         assert_eq!(extension.unwrap().0, 1001);
@@ -254,25 +255,25 @@ async fn each_signal_ends_the_relay_politely_and_takes_its_files_away() {
 }
 
 #[tokio::test]
-async fn a_second_relay_of_a_home_runs_and_leaves_the_files_to_the_first() {
+async fn second_relay_in_a_home_leaves_the_files_of_the_first() {
     let first = Relay::start(&[]).await;
     let files = || {
         ["state.json", "cdp-url"].map(|name| fs::read_to_string(first.home().join(name)).unwrap())
     };
     let before = files();
     let mut second = start_in(&first.shared_home()).await.unwrap();
-    let told = format!(
+    let notice = format!(
         "this home's files stay with the relay on port {} (process {}).",
         first.port,
         first.pid()
     );
     assert_eq!(
-        second.stdout().matches(&told).count(),
+        second.stdout().matches(&notice).count(),
         1,
         "{}",
         second.stdout()
     );
-    assert!(second.lives().await);
+    assert!(second.is_alive().await);
     Client::connect_with(second.port, &second.token()).await;
     assert_eq!(files(), before);
     second.stop(Signal::TERM).await;
@@ -280,27 +281,27 @@ async fn a_second_relay_of_a_home_runs_and_leaves_the_files_to_the_first() {
 }
 
 #[tokio::test]
-async fn the_files_of_a_relay_that_has_gone_are_the_next_ones() {
+async fn next_relay_takes_over_the_files_of_one_that_ended() {
     for signal in [Signal::TERM, Signal::KILL] {
         let first = Relay::start(&[]).await;
-        let beside = start_in(&first.shared_home()).await.unwrap();
+        let second = start_in(&first.shared_home()).await.unwrap();
         first.stop(signal).await;
-        let next = start_in(&beside.shared_home()).await.unwrap();
-        let url = fs::read_to_string(next.home().join("cdp-url")).unwrap();
+        let third = start_in(&second.shared_home()).await.unwrap();
+        let url = fs::read_to_string(third.home().join("cdp-url")).unwrap();
         assert!(
-            url.contains(&format!(":{}/", next.port)),
+            url.contains(&format!(":{}/", third.port)),
             "{signal:?}: {url}"
         );
-        beside.stop(Signal::TERM).await;
+        second.stop(Signal::TERM).await;
         assert!(
-            next.home().join("state.json").exists(),
-            "one that never had them takes none away"
+            third.home().join("state.json").exists(),
+            "a relay removes only its own files"
         );
     }
 }
 
 #[tokio::test]
-async fn the_cdp_url_is_not_written_when_that_is_asked() {
+async fn no_cdp_url_file_option_leaves_out_the_cdp_url() {
     let relay = Relay::start(&["--no-cdp-url-file"]).await;
     assert!(!relay.home().join("cdp-url").exists());
     assert!(relay.home().join("state.json").exists());
@@ -312,32 +313,32 @@ async fn the_cdp_url_is_not_written_when_that_is_asked() {
 }
 
 #[tokio::test]
-async fn a_port_in_use_is_an_error_that_names_its_holder_and_leaves_it_alone() {
+async fn names_the_process_that_uses_the_port_and_leaves_it_alone() {
     let mut holder = Relay::start(&[]).await;
     let port = holder.port.to_string();
     for home in [None, Some(holder.shared_home())] {
-        let ended = Relay::try_start(Start {
+        let exit = Relay::try_start(StartOptions {
             arguments: &["--port", &port],
             home,
-            ..Start::default()
+            ..StartOptions::default()
         })
         .await
         .err()
-        .expect("it does not start");
-        assert_eq!(ended.code, Some(1));
+        .expect("the relay must not start");
+        assert_eq!(exit.code, Some(1));
         let expected = format!(
             "port {port} is in use by process {} (tabwire)",
             holder.pid()
         );
         assert!(
-            ended.stderr.contains(&expected) && ended.stderr.contains("--port"),
-            "{ended:?}"
+            exit.stderr.contains(&expected) && exit.stderr.contains("--port"),
+            "{exit:?}"
         );
-        assert!(holder.lives().await);
+        assert!(holder.is_alive().await);
     }
     let url = fs::read_to_string(holder.home().join("cdp-url")).unwrap();
     assert!(
         url.contains(&format!(":{port}/")),
-        "the holder's files are still its own"
+        "the holder keeps its files"
     );
 }

@@ -1,172 +1,151 @@
-//! Who is let in: hosts, origins, tokens, methods.
+//! Access control: which hosts, origins, tokens and HTTP methods the relay accepts.
 
 use serde_json::json;
 use tabwire_tests::{Client, EXTENSION_ID, Relay, ScriptedExtension, http, tab, target_of};
 
+use crate::setup::start_relay;
+
 const OTHER_ID: &str = "abcdefghijklmnopabcdefghijklmnop";
 
+fn extension_origin() -> String {
+    format!("chrome-extension://{EXTENSION_ID}")
+}
+
+/// The status of a WebSocket request.
+async fn upgrade_status(port: u16, path: &str, headers: &[(&str, &str)]) -> u16 {
+    http::upgrade(port, path, headers).await.1.status
+}
+
 #[tokio::test]
-async fn only_a_known_extension_is_let_in() {
+async fn accepts_only_its_own_extension() {
     let relay = Relay::start(&[]).await;
-    let strangers = [
-        "null",
-        "https://example.com",
-        "chrome-extension://",
-        "chrome-extension://abcdefghijklmnopabcdefghijklmnop",
-    ];
-    let near_misses = [
+    let own = extension_origin();
+    let others = [
+        "null".to_owned(),
+        "https://example.com".to_owned(),
+        "chrome-extension://".to_owned(),
+        format!("chrome-extension://{OTHER_ID}"),
         format!("moz-extension://{EXTENSION_ID}"),
         format!("chrome-extension://{EXTENSION_ID}/"),
         format!("chrome-extension://{}", EXTENSION_ID.to_uppercase()),
         format!("chrome-extension://{EXTENSION_ID}x"),
         format!("http://127.0.0.1:{}", relay.port),
     ];
-    for origin in strangers
-        .into_iter()
-        .chain(near_misses.iter().map(String::as_str))
-    {
-        let (_, answer) = http::upgrade(relay.port, "/extension", &[("Origin", origin)]).await;
-        assert_eq!(answer.status, 403, "{origin}");
+    for origin in &others {
+        let (_, response) = http::upgrade(relay.port, "/extension", &[("Origin", origin)]).await;
+        assert_eq!(response.status, 403, "{origin}");
+        let error = &response.json()["error"];
         assert!(
-            answer.json()["error"]
-                .as_str()
-                .unwrap()
-                .contains("--extension-id"),
-            "{answer:?}"
+            error.as_str().unwrap().contains("--extension-id"),
+            "{error}"
         );
     }
-    let (_, answer) = http::upgrade(relay.port, "/extension", &[]).await;
-    assert_eq!(answer.status, 403, "no origin");
-    let known = format!("chrome-extension://{EXTENSION_ID}");
-    let (_, answer) = http::upgrade(
-        relay.port,
-        "/extension",
-        &[("Origin", &known), ("Origin", "https://example.com")],
-    )
-    .await;
-    assert_eq!(answer.status, 403, "two origins");
-    let (_, answer) = http::upgrade(relay.port, "/extension", &[("Origin", &known)]).await;
-    assert_eq!(answer.status, 101);
+    let two_origins = [("Origin", own.as_str()), ("Origin", "https://example.com")];
+    for (headers, status) in [
+        (&[][..], 403),
+        (&two_origins, 403),
+        (&[("Origin", own.as_str())], 101),
+    ] {
+        assert_eq!(
+            upgrade_status(relay.port, "/extension", headers).await,
+            status,
+            "{headers:?}"
+        );
+    }
 }
 
 #[tokio::test]
-async fn an_extension_named_on_the_command_line_is_let_in_beside_the_known_one() {
+async fn accepts_an_extension_id_from_the_command_line_as_well() {
     let relay = Relay::start(&["--extension-id", OTHER_ID]).await;
     for id in [OTHER_ID, EXTENSION_ID] {
         let extension = ScriptedExtension::open(&relay, id, &[tab(1)]).await;
-        extension.greet().await;
-        tabwire_tests::until("the extension is known", async || {
-            (relay.get("/").await["extension"] == true).then_some(())
-        })
-        .await;
-        extension.vanish().await;
-        tabwire_tests::until("the slot is free", async || {
-            (relay.get("/").await["extension"] == false).then_some(())
-        })
-        .await;
+        extension.send_hello().await;
+        relay.until_extension(true).await;
+        extension.drop_connection().await;
+        relay.until_extension(false).await;
     }
 }
 
 #[tokio::test]
-async fn a_client_without_the_right_token_is_refused() {
+async fn rejects_clients_without_the_token() {
     let relay = Relay::start(&[]).await;
     let token = relay.token();
-    let (longer, shorter) = (
+    for path in [
+        "/cdp".to_owned(),
+        "/cdp?".to_owned(),
+        "/cdp?token".to_owned(),
+        "/cdp?token=".to_owned(),
+        "/cdp?token=wrong".to_owned(),
         format!("/cdp?token={token}x"),
         format!("/cdp?token={}", &token[1..]),
-    );
-    let (swapped, other_name) = (
         format!("/cdp?token={}", token.to_lowercase()),
         format!("/cdp?xtoken={token}"),
-    );
-    for path in [
-        "/cdp",
-        "/cdp?",
-        "/cdp?token",
-        "/cdp?token=",
-        "/cdp?token=wrong",
-        &longer,
-        &shorter,
-        &swapped,
-        &other_name,
     ] {
-        let (_, answer) = http::upgrade(relay.port, path, &[]).await;
-        assert_eq!(answer.status, 401, "{path}");
-        let error = answer.json()["error"].as_str().unwrap().to_owned();
+        let (_, response) = http::upgrade(relay.port, &path, &[]).await;
+        assert_eq!(response.status, 401, "{path}");
+        let error = response.json()["error"].as_str().unwrap().to_owned();
         assert!(
             error.contains("cdp-url") && !error.contains(&token),
             "{error}"
         );
     }
-    let (_, answer) = http::upgrade(relay.port, "/cdp", &[("Authorization", "Bearer wrong")]).await;
-    assert_eq!(answer.status, 401);
-    let (_, answer) = http::upgrade(
-        relay.port,
-        "/cdp",
-        &[("Authorization", &format!("Basic {token}"))],
-    )
-    .await;
-    assert_eq!(answer.status, 401);
+    for authorization in ["Bearer wrong", &format!("Basic {token}")] {
+        let headers = [("Authorization", authorization)];
+        assert_eq!(upgrade_status(relay.port, "/cdp", &headers).await, 401);
+    }
     assert_eq!(relay.get("/").await["clients"], 0);
-    let (_stream, answer) = http::upgrade(
-        relay.port,
-        "/cdp",
-        &[("Authorization", &format!("Bearer {token}"))],
-    )
-    .await;
-    assert_eq!(answer.status, 101);
+    let bearer = format!("Bearer {token}");
+    let headers = [("Authorization", bearer.as_str())];
+    assert_eq!(upgrade_status(relay.port, "/cdp", &headers).await, 101);
 }
 
-/// Java and .NET make such sockets for any address.
+/// Java and .NET open such sockets for any address.
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn a_client_with_a_socket_of_ipv6_is_let_in_and_so_is_one_that_has_said_all_it_has_to_say() {
+async fn accepts_a_half_closed_connection_from_an_ipv6_socket() {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     let relay = Relay::start(&[]).await;
     let address = std::net::Ipv4Addr::LOCALHOST.to_ipv6_mapped();
     let mut stream = tokio::net::TcpStream::connect((address, relay.port))
         .await
         .unwrap();
-    stream
-        .write_all(http::head(relay.port, "GET", "/", &[("Connection", "close")]).as_bytes())
-        .await
-        .unwrap();
+    let request = http::head(relay.port, "GET", "/", &[("Connection", "close")]);
+    stream.write_all(request.as_bytes()).await.unwrap();
     stream.shutdown().await.unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).await.unwrap();
-    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    let mut response = String::new();
+    stream.read_to_string(&mut response).await.unwrap();
+    assert!(response.starts_with("HTTP/1.1 200"), "{response}");
 }
 
 #[tokio::test]
-async fn a_client_with_any_origin_is_refused_even_with_the_token() {
+async fn rejects_clients_with_any_origin_even_with_the_token() {
     let relay = Relay::start(&[]).await;
-    let path = format!("/cdp?token={}", relay.token());
-    let extension = format!("chrome-extension://{EXTENSION_ID}");
+    let path = relay.cdp_path();
     let own = format!("http://127.0.0.1:{}", relay.port);
-    for origin in ["null", "", "https://example.com", &own, &extension] {
-        let (_, answer) = http::upgrade(relay.port, &path, &[("Origin", origin)]).await;
-        assert_eq!(answer.status, 403, "{origin}");
+    for origin in ["null", "", "https://example.com", &own, &extension_origin()] {
+        let headers = [("Origin", origin)];
+        assert_eq!(
+            upgrade_status(relay.port, &path, &headers).await,
+            403,
+            "{origin}"
+        );
     }
     assert_eq!(relay.get("/").await["clients"], 0);
 }
 
 #[tokio::test]
-async fn a_foreign_host_is_refused_on_every_route_and_upgrade() {
+async fn rejects_other_hosts_on_every_route_and_upgrade() {
     let relay = Relay::start(&[]).await;
-    let (port, token) = (relay.port, relay.token());
-    let extension = format!("chrome-extension://{EXTENSION_ID}");
-    let (version, cdp) = (
-        format!("/json/version?token={token}"),
-        format!("/cdp?token={token}"),
-    );
-    let wrong = [
-        format!("example.com:{port}"),
-        "127.0.0.1".to_owned(),
-        format!("127.0.0.1.example.com:{port}"),
-        format!("0.0.0.0:{port}"),
-        "localhost:1".to_owned(),
-    ];
-    for host in &wrong {
+    let (port, cdp, origin) = (relay.port, relay.cdp_path(), extension_origin());
+    let version = format!("/json/version?token={}", relay.token());
+    for host in [
+        &format!("example.com:{port}"),
+        "127.0.0.1",
+        &format!("127.0.0.1.example.com:{port}"),
+        &format!("0.0.0.0:{port}"),
+        "localhost:1",
+    ] {
+        let header = ("Host", host);
         for path in [
             "/",
             "/client-slot",
@@ -176,65 +155,49 @@ async fn a_foreign_host_is_refused_on_every_route_and_upgrade() {
             "/nothing",
             "//",
         ] {
-            assert_eq!(
-                http::get(port, path, &[("Host", host)]).await.status,
-                403,
-                "{host} {path}"
-            );
+            let response = http::get(port, path, &[header]).await;
+            assert_eq!(response.status, 403, "{host} {path}");
         }
+        assert_eq!(upgrade_status(port, &cdp, &[header]).await, 403, "{host}");
+        let headers = [header, ("Origin", &origin)];
         assert_eq!(
-            http::upgrade(port, &cdp, &[("Host", host)]).await.1.status,
+            upgrade_status(port, "/extension", &headers).await,
             403,
-            "{host}"
-        );
-        assert_eq!(
-            http::upgrade(
-                port,
-                "/extension",
-                &[("Host", host), ("Origin", &extension)]
-            )
-            .await
-            .1
-            .status,
-            403,
-            "{host}"
-        );
-    }
-    let (_, without) = http::exchange(port, "GET / HTTP/1.1\r\n\r\n").await;
-    assert_eq!(without.status, 403);
-    let (_, old) = http::exchange(port, "GET / HTTP/1.0\r\n\r\n").await;
-    assert_eq!(old.status, 403);
-    let (_, twice) = http::exchange(
-        port,
-        format!("GET / HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nHost: example.com\r\n\r\n"),
-    )
-    .await;
-    assert_eq!(twice.status, 403);
-    let (_, absolute) = http::exchange(
-        port,
-        format!("GET http://example.com/ HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n"),
-    )
-    .await;
-    assert_eq!(absolute.status, 403);
-    for host in [
-        format!("localhost:{port}"),
-        format!("127.0.0.1:{port}"),
-        format!("[::1]:{port}"),
-    ] {
-        assert_eq!(
-            http::get(port, "/", &[("Host", &host)]).await.status,
-            200,
             "{host}"
         );
     }
 }
 
 #[tokio::test]
-async fn no_answer_lets_a_page_of_another_site_read_it() {
+async fn requires_exactly_one_own_host() {
     let relay = Relay::start(&[]).await;
-    let _extension = ScriptedExtension::connect(&relay, &[tab(1)]).await;
-    let token = relay.token();
+    let port = relay.port;
+    for request in [
+        "GET / HTTP/1.1\r\n\r\n",
+        "GET / HTTP/1.0\r\n\r\n",
+        &format!("GET / HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nHost: example.com\r\n\r\n"),
+        &format!("GET http://example.com/ HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n"),
+    ] {
+        let (_, response) = http::exchange(port, request).await;
+        assert_eq!(response.status, 403, "{request}");
+    }
+    for host in [
+        format!("localhost:{port}"),
+        format!("127.0.0.1:{port}"),
+        format!("[::1]:{port}"),
+    ] {
+        let response = http::get(port, "/", &[("Host", &host)]).await;
+        assert_eq!(response.status, 200, "{host}");
+    }
+}
+
+#[tokio::test]
+async fn no_response_is_readable_by_another_site() {
+    let (relay, _extension) = start_relay(&[], &[1]).await;
+    let (port, token) = (relay.port, relay.token());
     let page = ("Origin", "https://example.com");
+    let cross_site = ("Sec-Fetch-Site", "cross-site");
+    let preflight = [page, ("Access-Control-Request-Method", "GET")];
     for path in [
         "/",
         "/client-slot",
@@ -246,33 +209,27 @@ async fn no_answer_lets_a_page_of_another_site_read_it() {
         "/nothing",
     ] {
         let with_token = format!("{path}?token={token}");
-        let answers = [
-            http::get(relay.port, path, &[]).await,
-            http::get(relay.port, &with_token, &[]).await,
-            http::get(relay.port, &with_token, &[page]).await,
-            http::get(relay.port, &with_token, &[("Sec-Fetch-Site", "cross-site")]).await,
-            http::request(
-                relay.port,
-                "OPTIONS",
-                &with_token,
-                &[page, ("Access-Control-Request-Method", "GET")],
-            )
-            .await,
+        let responses = [
+            http::get(port, path, &[]).await,
+            http::get(port, &with_token, &[]).await,
+            http::get(port, &with_token, &[page]).await,
+            http::get(port, &with_token, &[cross_site]).await,
+            http::request(port, "OPTIONS", &with_token, &preflight).await,
         ];
         assert!(
-            answers
+            responses
                 .iter()
-                .all(|answer| !answer.head.contains("access-control")),
-            "{path}: {answers:?}"
+                .all(|response| !response.head.contains("access-control")),
+            "{path}: {responses:?}"
         );
-        assert_eq!(answers.map(|answer| answer.status)[2..], [403; 3], "{path}");
+        let statuses = responses.map(|response| response.status);
+        assert_eq!(statuses[2..], [403; 3], "{path}");
     }
 }
 
 #[tokio::test]
-async fn the_browser_is_described_only_to_who_has_the_token() {
+async fn discovery_needs_the_token() {
     let relay = Relay::start(&[]).await;
-    let (token, bearer) = (relay.token(), format!("Bearer {}", relay.token()));
     for path in [
         "/json",
         "/json/",
@@ -281,36 +238,35 @@ async fn the_browser_is_described_only_to_who_has_the_token() {
         "/json/version",
         "/json/version/",
     ] {
-        for answer in [
-            http::get(relay.port, path, &[]).await,
-            http::get(relay.port, &format!("{path}?token=wrong"), &[]).await,
-        ] {
-            assert_eq!(answer.status, 401, "{path}");
+        for path in [path, &format!("{path}?token=wrong")] {
+            let response = http::get(relay.port, path, &[]).await;
+            assert_eq!(response.status, 401, "{path}");
         }
     }
-    let version = format!("/json/version?token={token}");
-    let without_browser = http::get(relay.port, &version, &[]).await;
-    assert_eq!(without_browser.status, 503);
-    assert!(
-        without_browser.body.contains("extension"),
-        "{without_browser:?}"
-    );
+    let version = format!("/json/version?token={}", relay.token());
+    let response = http::get(relay.port, &version, &[]).await;
+    assert_eq!(response.status, 503, "no browser is connected");
+    assert!(response.body.contains("extension"), "{response:?}");
+}
 
-    let _extension = ScriptedExtension::connect(&relay, &[tab(1), tab(2)]).await;
-    let url = format!("ws://127.0.0.1:{}/cdp?token={token}", relay.port);
-    for answer in [
-        http::get(relay.port, &version, &[]).await,
-        http::get(relay.port, "/json/version/", &[("Authorization", &bearer)]).await,
+#[tokio::test]
+async fn discovery_describes_the_browser_and_its_pages() {
+    let (relay, _extension) = start_relay(&[], &[1, 2]).await;
+    let (port, token) = (relay.port, relay.token());
+    let bearer = format!("Bearer {token}");
+    let authorized = [("Authorization", bearer.as_str())];
+    let url = format!("ws://127.0.0.1:{port}/cdp?token={token}");
+    for response in [
+        http::get(port, &format!("/json/version?token={token}"), &[]).await,
+        http::get(port, "/json/version/", &authorized).await,
     ] {
         let expected = json!({
             "Browser": "Chrome/156.0.8078.79", "Protocol-Version": "1.3", "User-Agent": "Mozilla/5.0 (scripted)", "webSocketDebuggerUrl": url,
         });
-        assert_eq!(answer.json(), expected);
+        assert_eq!(response.json(), expected);
     }
     for path in ["/json", "/json/list/"] {
-        let list = http::get(relay.port, path, &[("Authorization", &bearer)])
-            .await
-            .json();
+        let list = http::get(port, path, &authorized).await.json();
         assert_eq!(list.as_array().unwrap().len(), 2);
         assert_eq!(list[0]["id"], target_of(1));
         assert_eq!(list[0]["type"], "page");
@@ -318,35 +274,31 @@ async fn the_browser_is_described_only_to_who_has_the_token() {
         assert_eq!(list[0]["title"], "Tab 1");
         assert_eq!(list[0]["webSocketDebuggerUrl"], url);
     }
-    // What is found that way is a way in.
-    let mut client = Client::connect_with(relay.port, &token).await;
+    // The advertised URL accepts a client.
+    let mut client = Client::connect_with(port, &token).await;
     client.ok("Browser.getVersion", json!({})).await;
 }
 
 #[tokio::test]
-async fn only_get_is_served() {
+async fn serves_only_get() {
     let mut relay = Relay::start(&[]).await;
     let token = relay.token();
     for path in ["/", "/client-slot", "/json/version", "/cdp", "/nothing"] {
+        let path = format!("{path}?token={token}");
         for method in ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "BREW"] {
-            let answer = http::request(
-                relay.port,
-                method,
-                &format!("{path}?token={token}"),
-                &[("Content-Length", "0")],
-            )
-            .await;
-            assert_eq!(answer.status, 405, "{method} {path}");
+            let headers = [("Content-Length", "0")];
+            let response = http::request(relay.port, method, &path, &headers).await;
+            assert_eq!(response.status, 405, "{method} {path}");
         }
     }
-    assert!(relay.lives().await);
+    assert!(relay.is_alive().await);
 }
 
 #[tokio::test]
-async fn a_websocket_address_asked_for_as_a_page_says_what_it_is() {
+async fn responds_with_426_to_plain_requests_for_a_websocket() {
     let relay = Relay::start(&[]).await;
-    let answer = http::get(relay.port, &format!("/cdp?token={}", relay.token()), &[]).await;
-    assert_eq!(answer.status, 426);
-    assert!(answer.body.contains("WebSocket"), "{answer:?}");
+    let response = http::get(relay.port, &relay.cdp_path(), &[]).await;
+    assert_eq!(response.status, 426);
+    assert!(response.body.contains("WebSocket"), "{response:?}");
     assert_eq!(relay.get("/client-slot").await["busy"], false);
 }

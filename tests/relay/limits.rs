@@ -1,178 +1,144 @@
-//! Large messages, slow readers, slow senders: what passes, what is ended, and that memory stays bounded.
-
-use std::time::Duration;
+//! Large messages, slow readers and slow senders: what is forwarded, what is closed, and that memory stays bounded.
 
 use futures_util::future::join_all;
 use serde_json::json;
 use tabwire_tests::{Client, Relay, ScriptedExtension, http, tab, until};
 use tokio::io::AsyncWriteExt as _;
 
-const MULTI: &[&str] = &["--client-mode", "multi-client"];
+use crate::setup::{
+    MULTI_CLIENT, assert_forwards_unchanged, assert_message, attach, evaluate, start_relay,
+    start_with_live_session,
+};
+
 const HUNDRED_MB: usize = 100_000_000;
-/// The relay holds 256 MiB for a link that does not read; these are more than that and the sockets' buffers together.
+/// The relay queues up to 256 MiB for a peer that does not read. These parts exceed that and the socket buffers.
 const PART: usize = 8 << 20;
 const PARTS: usize = 36;
 
-/// On threads of their own, so that the extension answers pings while the client is busy.
+/// How many slow readers the relay has closed, according to its log.
+fn closed_slow_readers(relay: &Relay) -> usize {
+    relay.stderr().matches("does not read").count()
+}
+
+async fn until_closed_slow_readers(relay: &Relay, count: usize) {
+    until("the relay closes the slow readers", async || {
+        (closed_slow_readers(relay) >= count).then_some(())
+    })
+    .await;
+}
+
+/// Runs on several threads, so that the extension answers pings while the client is busy.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_message_of_a_hundred_megabytes_passes_both_ways() {
-    let mut relay = Relay::start(&[]).await;
-    let mut extension = ScriptedExtension::connect(&relay, &[tab(1)]).await;
+async fn forwards_a_100_mb_message_in_both_directions() {
+    let (mut relay, mut extension, mut client, session) = start_with_live_session().await;
     extension.hold("Runtime.callFunctionOn");
-    let mut client = Client::connect(&relay).await;
-    let session = crate::attach(&mut client, 1).await;
-    client.ok_in(&session, "Runtime.evaluate", json!({})).await;
-    client.said_so_far().await;
+    client.drain().await;
     let large = format!(r#"{{"a":"{}"}}"#, "x".repeat(HUNDRED_MB));
-    client.send_text(format!(r#"{{"id":901,"method":"Runtime.callFunctionOn","sessionId":"{session}","params":{large}}}"#)).await;
-    let call = extension.held_call("Runtime.callFunctionOn").await;
-    assert!(call.params == large);
-    extension
-        .send_text(format!(r#"{{"id":{},"result":{large}}}"#, call.id))
-        .await;
-    let reply = client.next_text().await;
-    assert!(
-        reply == format!(r#"{{"id":901,"result":{large},"sessionId":"{session}"}}"#),
-        "{}…",
-        &reply[..reply.len().min(300)]
-    );
+    assert_forwards_unchanged(&mut extension, &mut client, &session, &large).await;
     client.ok("Browser.getVersion", json!({})).await;
-    assert!(relay.lives().await);
+    assert!(relay.is_alive().await);
 }
 
 #[tokio::test]
-async fn a_message_over_the_limit_ends_the_link_of_who_sent_it() {
-    let mut relay = Relay::start(&["--max-message-mib", "1"]).await;
-    let extension = ScriptedExtension::connect(&relay, &[tab(1)]).await;
+async fn closes_the_sender_of_a_message_over_the_limit() {
+    let (mut relay, extension) = start_relay(&["--max-message-mib", "1"], &[1]).await;
     let mut client = Client::connect(&relay).await;
-    let under = format!(
-        r#"{{"id":901,"method":"Browser.getVersion","params":{{"a":"{}"}}}}"#,
-        "x".repeat((1 << 20) - 100)
-    );
-    client.send_text(under).await;
+    let request = |id: i64, size: usize| {
+        let padding = "x".repeat(size);
+        format!(r#"{{"id":{id},"method":"Browser.getVersion","params":{{"a":"{padding}"}}}}"#)
+    };
+    client.send_text(request(901, (1 << 20) - 100)).await;
     client.reply_to(901).await.unwrap();
     for size in [1 << 20, 40 << 20] {
-        client
-            .send_text(format!(
-                r#"{{"id":902,"method":"Browser.getVersion","params":{{"a":"{}"}}}}"#,
-                "x".repeat(size)
-            ))
-            .await;
-        let (code, reason) = client.closed().await.unwrap();
+        client.send_text(request(902, size)).await;
+        let (code, reason) = client.wait_for_close().await.unwrap();
         assert_eq!(code, 1009);
         assert!(reason.contains("--max-message-mib"), "{reason}");
         relay.until_clients(0).await;
         client = Client::connect(&relay).await;
         client.ok("Browser.getVersion", json!({})).await;
     }
-    extension
-        .event(
-            "tabUpdated",
-            json!({ "tabId": 1, "title": "x".repeat(2 << 20) }),
-        )
-        .await;
-    assert_eq!(extension.closed().await.unwrap().0, 1009);
+    let update = json!({ "tabId": 1, "title": "x".repeat(2 << 20) });
+    extension.send_event("tabUpdated", update).await;
+    assert_eq!(extension.wait_for_close().await.unwrap().0, 1009);
     let _next = ScriptedExtension::connect(&relay, &[tab(1)]).await;
     client.ok("Browser.getVersion", json!({})).await;
-    assert!(relay.lives().await);
+    assert!(relay.is_alive().await);
+}
+
+/// A client that gets the network events of tab 1.
+async fn client_with_network_events(relay: &Relay) -> Client {
+    let mut client = Client::connect(relay).await;
+    let session = attach(&mut client, 1).await;
+    client.ok_in(&session, "Network.enable", json!({})).await;
+    evaluate(&mut client, &session).await;
+    client
 }
 
 #[tokio::test]
-async fn clients_that_do_not_read_are_ended_and_others_are_served_meanwhile() {
-    let mut relay = Relay::start(MULTI).await;
-    let extension = ScriptedExtension::connect(&relay, &[tab(1), tab(2)]).await;
-    let (mut deaf, mut late, mut other) = (
-        Client::connect(&relay).await,
-        Client::connect(&relay).await,
-        Client::connect(&relay).await,
-    );
-    for client in [&mut deaf, &mut late] {
-        let session = crate::attach(client, 1).await;
-        client.ok_in(&session, "Network.enable", json!({})).await;
-        client.ok_in(&session, "Runtime.evaluate", json!({})).await;
-    }
-    let session = crate::attach(&mut other, 2).await;
+async fn closes_clients_that_do_not_read_and_serves_others_meanwhile() {
+    let (mut relay, extension) = start_relay(MULTI_CLIENT, &[1, 2]).await;
+    let _never_reads = client_with_network_events(&relay).await;
+    let mut reads_late = client_with_network_events(&relay).await;
+    let mut other = Client::connect(&relay).await;
+    let session = attach(&mut other, 2).await;
     let params = json!({ "tabId": 1, "method": "Network.dataReceived", "params": { "data": "x".repeat(PART) } });
     let event = json!({ "method": "cdpEvent", "params": params }).to_string();
-    let mut highest = 0;
+    let (mut peak_memory, mut served_meanwhile) = (0, 0);
     for _ in 0..PARTS {
         extension.send_text(event.clone()).await;
-        let answer = tokio::time::timeout(
-            Duration::from_secs(5),
-            other.ok_in(&session, "Runtime.evaluate", json!({})),
-        )
-        .await;
-        answer.expect("the other client is served");
-        highest = highest.max(relay.memory());
-        if relay.stderr().matches("does not read").count() >= 2 {
+        evaluate(&mut other, &session).await;
+        peak_memory = peak_memory.max(relay.memory());
+        if closed_slow_readers(&relay) == 2 {
             break;
         }
+        served_meanwhile += 1;
     }
-    until("the relay gives both up", async || {
-        (relay.stderr().matches("does not read").count() >= 2).then_some(())
-    })
-    .await;
-    // One that reads after all is told why; one that never does is ended all the same.
-    let (code, reason) = late.closed().await.unwrap();
+    assert!(served_meanwhile > PARTS / 2, "{served_meanwhile}");
+    until_closed_slow_readers(&relay, 2).await;
+    // A client that starts to read gets the reason. One that never does is disconnected anyway.
+    let (code, reason) = reads_late.wait_for_close().await.unwrap();
     assert_eq!(code, 1013);
     assert!(reason.contains("unread"), "{reason}");
     relay.until_clients(1).await;
-    assert!(highest < 800, "{highest} MiB for two times 256");
-    other.ok_in(&session, "Runtime.evaluate", json!({})).await;
-    assert!(relay.lives().await);
+    assert!(peak_memory < 800, "{peak_memory} MiB for twice 256");
+    evaluate(&mut other, &session).await;
+    assert!(relay.is_alive().await);
 }
 
 #[tokio::test]
-async fn an_extension_that_does_not_read_is_ended_and_every_command_is_answered() {
-    let mut relay = Relay::start(&[]).await;
-    let extension = ScriptedExtension::connect(&relay, &[tab(1)]).await;
-    let mut client = Client::connect(&relay).await;
-    let session = crate::attach(&mut client, 1).await;
-    client.ok_in(&session, "Runtime.evaluate", json!({})).await;
-    extension.deafen();
-    // Something to read, so that the link notices that it is not to read any more.
-    let mut ids = vec![
-        client
-            .send(Some(&session), "Runtime.evaluate", json!({}))
-            .await,
-    ];
+async fn closes_an_extension_that_does_not_read_and_fails_its_commands() {
+    let (mut relay, extension, mut client, session) = start_with_live_session().await;
+    extension.stop_reading();
     let large = "x".repeat(PART);
-    for id in 900..900 + PARTS {
+    let mut ids = Vec::new();
+    for id in (900..).take(PARTS) {
         let text = format!(
             r#"{{"id":{id},"method":"Runtime.evaluate","sessionId":"{session}","params":{{"expression":"{large}"}}}}"#
         );
         client.send_text(text).await;
-        ids.push(i64::try_from(id).unwrap());
-        // It is there, it only does not read.
-        extension.event("pong", json!({})).await;
-        if relay.stderr().contains("does not read") {
+        ids.push(id);
+        // Otherwise the relay would close it because of the missing pong.
+        extension.send_event("pong", json!({})).await;
+        if closed_slow_readers(&relay) > 0 {
             break;
         }
     }
-    until("the relay gives it up", async || {
-        relay.stderr().contains("does not read").then_some(())
-    })
-    .await;
+    until_closed_slow_readers(&relay, 1).await;
     let _next = ScriptedExtension::connect(&relay, &[tab(1)]).await;
-    // It may have been answered before the link fell silent, or not: either way once.
-    let _ = client.reply_to(ids.remove(0)).await;
     for id in ids {
-        let error = client.reply_to(id).await.unwrap_err();
-        assert!(
-            crate::message_of(&error).contains("outcome is unknown"),
-            "{error}"
-        );
+        assert_message(&client.error_of(id).await, "outcome is unknown");
     }
-    client.ok_in(&session, "Runtime.evaluate", json!({})).await;
-    assert!(relay.lives().await);
+    evaluate(&mut client, &session).await;
+    assert!(relay.is_alive().await);
 }
 
-/// Waits for the relay's clock: a request's head is due within 5 seconds.
+/// Depends on the relay's clock: the head of a request must arrive within 5 seconds.
 #[tokio::test]
-async fn half_sent_requests_are_ended_in_time_and_do_not_keep_others_out() {
+async fn ends_half_sent_requests_and_serves_others() {
     let mut relay = Relay::start(&[]).await;
     let port = relay.port;
-    // More than the relay takes at once, so that the last ones have to wait until the first ones are ended.
+    // More than the relay's connection limit: the last ones are accepted only after it has ended the first ones.
     let mut streams = Vec::new();
     for _ in 0..600 {
         let mut stream = http::connect(port).await;
@@ -182,9 +148,13 @@ async fn half_sent_requests_are_ended_in_time_and_do_not_keep_others_out() {
             .unwrap();
         streams.push(stream);
     }
-    let answer = http::get(port, "/", &[]).await;
-    assert_eq!(answer.status, 200);
-    let ends = join_all(streams.iter_mut().map(http::read_to_end)).await;
-    assert!(ends.iter().all(|end| !end.starts_with(b"HTTP/1.1 200")));
-    assert!(relay.lives().await);
+    let response = http::get(port, "/", &[]).await;
+    assert_eq!(response.status, 200);
+    let received = join_all(streams.iter_mut().map(http::read_to_end)).await;
+    assert!(
+        received
+            .iter()
+            .all(|bytes| !bytes.starts_with(b"HTTP/1.1 200"))
+    );
+    assert!(relay.is_alive().await);
 }

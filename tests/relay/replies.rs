@@ -1,18 +1,17 @@
-//! Every request gets exactly one reply, and the reply says what is wrong.
-
-use std::time::{Duration, Instant};
+//! Every request gets exactly one reply, and an error reply names the cause.
 
 use serde_json::{Value, json};
-use tabwire_tests::{Client, EXTENSION_ID, Relay, ScriptedExtension, tab};
+use tabwire_tests::{Client, EXTENSION_ID, Relay, ScriptedExtension, tab, target_of};
 use tokio_tungstenite::tungstenite::Message;
 
-const MULTI: &[&str] = &["--client-mode", "multi-client"];
+use crate::setup::{
+    MULTI_CLIENT, assert_message, assert_no_messages, assert_no_session, attach, evaluate, start,
+    start_relay, start_with_session,
+};
 
 #[tokio::test]
-async fn an_unknown_method_of_the_browser_is_not_found() {
-    let relay = Relay::start(&[]).await;
-    let extension = ScriptedExtension::connect(&relay, &[tab(1)]).await;
-    let mut client = Client::connect(&relay).await;
+async fn rejects_unknown_browser_methods() {
+    let (_relay, extension, mut client) = start(&[1]).await;
     for method in [
         "Browser.crash",
         "Target.exposeDevToolsProtocol",
@@ -20,22 +19,20 @@ async fn an_unknown_method_of_the_browser_is_not_found() {
         "NoDomain",
         "SystemInfo.getInfo",
     ] {
-        let error = client.request(method, json!({})).await.unwrap_err();
+        let error = client.error(method, json!({})).await;
         assert_eq!(error["code"], -32601, "{method}");
-        assert!(crate::message_of(&error).contains(method), "{error}");
+        assert_message(&error, method);
     }
     assert_eq!(
         extension.call_names(),
         ["listTabs"],
-        "the browser hears nothing of it"
+        "the browser gets none of them"
     );
 }
 
 #[tokio::test]
-async fn what_is_not_a_request_is_answered_with_the_code_that_says_why() {
-    let mut relay = Relay::start(&[]).await;
-    let _extension = ScriptedExtension::connect(&relay, &[tab(1)]).await;
-    let mut client = Client::connect(&relay).await;
+async fn rejects_messages_that_are_not_requests() {
+    let (mut relay, _extension, mut client) = start(&[1]).await;
     let cases = [
         ("nonsense", -32700),
         ("", -32700),
@@ -61,33 +58,23 @@ async fn what_is_not_a_request_is_answered_with_the_code_that_says_why() {
         let reply = client.reply_without_id().await;
         assert_eq!(reply["error"]["code"], code, "{text}: {reply}");
     }
-    // Where an id can be read, the reply has it.
+    // If the message has a valid id, so has the reply.
     for text in [
         r#"{"id":901}"#,
         r#"{"id":901,"method":7}"#,
         r#"{"id":901,"method":"Browser.getVersion","params":[]}"#,
     ] {
         client.send_text(text).await;
-        assert_eq!(
-            client.reply_to(901).await.unwrap_err()["code"],
-            -32600,
-            "{text}"
-        );
+        assert_eq!(client.error_of(901).await["code"], -32600, "{text}");
     }
     client.ok("Browser.getVersion", json!({})).await;
-    assert_eq!(
-        client.said_so_far().await,
-        Vec::<Value>::new(),
-        "nothing is answered twice"
-    );
-    assert!(relay.lives().await);
+    assert_no_messages(&mut client, "no second reply").await;
+    assert!(relay.is_alive().await);
 }
 
 #[tokio::test]
-async fn wrong_parameters_are_named() {
-    let relay = Relay::start(&[]).await;
-    let _extension = ScriptedExtension::connect(&relay, &[tab(1)]).await;
-    let mut client = Client::connect(&relay).await;
+async fn names_the_method_with_invalid_parameters() {
+    let (_relay, _extension, mut client) = start(&[1]).await;
     let cases = [
         ("Target.setDiscoverTargets", json!({})),
         ("Target.setAutoAttach", json!({ "autoAttach": "yes" })),
@@ -95,18 +82,17 @@ async fn wrong_parameters_are_named() {
         ("Target.getTargets", json!({ "filter": 3 })),
     ];
     for (method, params) in cases {
-        let error = client.request(method, params).await.unwrap_err();
+        let error = client.error(method, params).await;
         assert_eq!(error["code"], -32602, "{method}");
-        assert!(crate::message_of(&error).contains(method), "{error}");
+        assert_message(&error, method);
     }
 }
 
 #[tokio::test]
-async fn a_session_that_is_unknown_or_of_another_client_is_not_found() {
-    let relay = Relay::start(MULTI).await;
-    let extension = ScriptedExtension::connect(&relay, &[tab(1)]).await;
+async fn rejects_sessions_that_are_unknown_or_belong_to_another_client() {
+    let (relay, extension) = start_relay(MULTI_CLIENT, &[1]).await;
     let (mut owner, mut other) = (Client::connect(&relay).await, Client::connect(&relay).await);
-    let session = crate::attach(&mut owner, 1).await;
+    let session = attach(&mut owner, 1).await;
     for name in [
         session.as_str(),
         "0123456789ABCDEF0123456789ABCDEF",
@@ -119,43 +105,31 @@ async fn a_session_that_is_unknown_or_of_another_client_is_not_found() {
             "Browser.getVersion",
         ] {
             let id = other.send(Some(name), method, json!({})).await;
-            let reply = other.said_so_far().await;
-            assert_eq!(reply.len(), 1, "{reply:?}");
+            let messages = other.drain().await;
+            assert_eq!(messages.len(), 1, "{messages:?}");
+            let reply = &messages[0];
             assert_eq!(
-                (
-                    &reply[0]["id"],
-                    &reply[0]["error"]["code"],
-                    &reply[0]["sessionId"]
-                ),
+                (&reply["id"], &reply["error"]["code"], &reply["sessionId"]),
                 (&json!(id), &json!(-32001), &json!(name))
             );
         }
     }
     let error = other
-        .request("Target.detachFromTarget", json!({ "sessionId": session }))
-        .await
-        .unwrap_err();
+        .error("Target.detachFromTarget", json!({ "sessionId": session }))
+        .await;
     assert_eq!(error["code"], -32001);
     assert!(extension.calls("Runtime.evaluate").is_empty());
-    owner.ok_in(&session, "Runtime.evaluate", json!({})).await;
-    // A session that was detached is as unknown as one that never was.
+    evaluate(&mut owner, &session).await;
     owner
         .ok("Target.detachFromTarget", json!({ "sessionId": session }))
         .await;
-    assert_eq!(
-        owner
-            .request_in(&session, "Runtime.evaluate", json!({}))
-            .await
-            .unwrap_err()["code"],
-        -32001
-    );
+    assert_no_session(&mut owner, &session).await;
 }
 
 #[tokio::test]
-async fn without_an_extension_every_command_says_so_at_once() {
+async fn fails_commands_without_delay_while_no_extension_is_connected() {
     let relay = Relay::start(&[]).await;
     let mut client = Client::connect(&relay).await;
-    let started = Instant::now();
     for method in [
         "Browser.getVersion",
         "Target.getTargets",
@@ -164,152 +138,96 @@ async fn without_an_extension_every_command_says_so_at_once() {
         "Storage.getCookies",
     ] {
         let params = json!({ "url": "about:blank", "autoAttach": true, "flatten": true });
-        let error = client.request(method, params).await.unwrap_err();
-        assert_eq!(error["code"], -32000, "{method}");
-        let message = crate::message_of(&error);
-        assert!(
-            message.contains("Tabwire extension") && message.contains("install-extension"),
-            "{message}"
-        );
+        let id = client.send(None, method, params).await;
+        // The relay replies to this one right away. A command that it kept back would be overtaken.
+        client.send_text("nonsense").await;
+        let reply = client.next_message().await;
+        assert_eq!(reply["id"], id, "{method}: {reply}");
+        assert_eq!(reply["error"]["code"], -32000, "{method}");
+        assert_message(&reply["error"], "Tabwire extension");
+        assert_message(&reply["error"], "install-extension");
+        assert_eq!(client.reply_without_id().await["error"]["code"], -32700);
     }
-    assert!(
-        started.elapsed() < Duration::from_secs(1),
-        "{:?}",
-        started.elapsed()
-    );
 }
 
 #[tokio::test]
-async fn what_is_said_while_the_extension_greets_is_answered_when_it_is_known() {
+async fn holds_commands_until_the_extension_has_sent_its_hello() {
     let relay = Relay::start(&[]).await;
     let extension = ScriptedExtension::open(&relay, EXTENSION_ID, &[tab(1)]).await;
     let mut client = Client::connect(&relay).await;
-    let ids = [
-        client.send(None, "Target.getTargets", json!({})).await,
-        client.send(None, "Browser.getVersion", json!({})).await,
-    ];
-    extension.greet().await;
-    assert_eq!(
-        client.reply_to(ids[0]).await.unwrap()["targetInfos"]
-            .as_array()
-            .unwrap()
-            .len(),
-        1
-    );
-    assert_eq!(
-        client.reply_to(ids[1]).await.unwrap()["product"],
-        "Chrome/156.0.8078.79"
-    );
+    let targets = client.send(None, "Target.getTargets", json!({})).await;
+    let version = client.send(None, "Browser.getVersion", json!({})).await;
+    extension.send_hello().await;
+    let targets = client.reply_to(targets).await.unwrap();
+    assert_eq!(targets["targetInfos"].as_array().unwrap().len(), 1);
+    let version = client.reply_to(version).await.unwrap();
+    assert_eq!(version["product"], "Chrome/156.0.8078.79");
 }
 
 #[tokio::test]
-async fn an_extension_that_goes_while_it_greets_lets_nobody_wait() {
+async fn fails_held_commands_if_the_extension_disconnects_before_it_is_ready() {
     let relay = Relay::start(&[]).await;
     let extension = ScriptedExtension::open(&relay, EXTENSION_ID, &[tab(1)]).await;
     extension.hold("listTabs");
-    extension.greet().await;
+    extension.send_hello().await;
     extension.until_called("listTabs", 1).await;
     let mut client = Client::connect(&relay).await;
     let id = client.send(None, "Target.getTargets", json!({})).await;
-    extension.vanish().await;
-    assert!(crate::message_of(&client.reply_to(id).await.unwrap_err()).contains("extension"));
+    extension.drop_connection().await;
+    assert_message(&client.error_of(id).await, "extension");
     let _next = ScriptedExtension::connect(&relay, &[tab(1)]).await;
 }
 
 #[tokio::test]
-async fn commands_under_way_when_the_extension_goes_have_an_unknown_outcome_and_are_not_sent_again()
-{
-    let relay = Relay::start(&[]).await;
-    let mut extension = ScriptedExtension::connect(&relay, &[tab(1), tab(2)]).await;
-    let mut client = Client::connect(&relay).await;
-    let (live, waking) = (
-        crate::attach(&mut client, 1).await,
-        crate::attach(&mut client, 2).await,
-    );
-    client
-        .ok_in(&live, "Runtime.evaluate", json!({ "expression": "1" }))
-        .await;
+async fn fails_commands_in_flight_when_the_extension_disconnects_and_does_not_retry_them() {
+    let (relay, mut extension, mut client) = start(&[1, 2]).await;
+    let live = attach(&mut client, 1).await;
+    let waking = attach(&mut client, 2).await;
+    evaluate(&mut client, &live).await;
     for name in ["Runtime.evaluate", "attachTab", "createTab", "closeTab"] {
         extension.hold(name);
     }
-    let ids = [
-        client
-            .send(
-                Some(&live),
-                "Runtime.evaluate",
-                json!({ "expression": "click()" }),
-            )
-            .await,
-        client
-            .send(
-                Some(&waking),
-                "Runtime.evaluate",
-                json!({ "expression": "click()" }),
-            )
-            .await,
-        client
-            .send(None, "Target.createTarget", json!({ "url": "about:blank" }))
-            .await,
-        client
-            .send(
-                None,
-                "Target.closeTarget",
-                json!({ "targetId": tabwire_tests::target_of(1) }),
-            )
-            .await,
+    let click = json!({ "expression": "click()" });
+    let in_flight = [
+        (Some(live.as_str()), "Runtime.evaluate", click.clone()),
+        (Some(&waking), "Runtime.evaluate", click),
+        (None, "Target.createTarget", json!({ "url": "about:blank" })),
+        (
+            None,
+            "Target.closeTarget",
+            json!({ "targetId": target_of(1) }),
+        ),
     ];
-    extension.held_call("closeTab").await;
-    extension.vanish().await;
-    for id in ids {
-        let error = client.reply_to(id).await.unwrap_err();
-        assert!(
-            crate::message_of(&error).contains("outcome is unknown"),
-            "{error}"
-        );
+    let mut ids = Vec::new();
+    for (session, method, params) in in_flight {
+        ids.push(client.send(session, method, params).await);
     }
-    let error = client
-        .request_in(&live, "Runtime.evaluate", json!({}))
-        .await
-        .unwrap_err();
-    assert!(
-        crate::message_of(&error).contains("No browser connected"),
-        "{error}"
-    );
+    extension.held_call("closeTab").await;
+    extension.drop_connection().await;
+    for id in ids {
+        assert_message(&client.error_of(id).await, "outcome is unknown");
+    }
+    let error = client.error_in(&live, "Runtime.evaluate", json!({})).await;
+    assert_message(&error, "No browser connected");
 
     let next = ScriptedExtension::connect(&relay, &[tab(1), tab(2)]).await;
-    // The client's sessions are still its own: the next command wakes the tab anew.
-    client
-        .ok_in(&live, "Runtime.evaluate", json!({ "expression": "2" }))
-        .await;
+    // The sessions still exist. The next command wakes the tab again.
+    evaluate(&mut client, &live).await;
     assert_eq!(next.calls("Runtime.evaluate").len(), 1);
-    assert!(
-        !next
-            .call_names()
-            .iter()
-            .any(|name| name == "createTab" || name == "closeTab"),
-        "{:?}",
-        next.call_names()
-    );
-    assert!(
-        client
-            .said_so_far()
-            .await
-            .iter()
-            .all(|message| message.get("id").is_none()),
-        "nothing is answered twice"
-    );
+    for name in ["createTab", "closeTab"] {
+        assert!(next.calls(name).is_empty(), "{:?}", next.call_names());
+    }
+    let is_event = |message: &Value| message.get("id").is_none();
+    assert!(client.drain().await.iter().all(is_event), "no second reply");
 }
 
 #[tokio::test]
-async fn chromes_own_errors_are_passed_on_to_the_letter() {
-    let relay = Relay::start(&[]).await;
-    let mut extension = ScriptedExtension::connect(&relay, &[tab(1)]).await;
+async fn forwards_errors_from_chrome_unchanged() {
+    let (_relay, mut extension, mut client, session) = start_with_session().await;
     extension.hold("DOM.describeNode");
-    let mut client = Client::connect(&relay).await;
-    let session = crate::attach(&mut client, 1).await;
-    let coded = json!({ "code": -32602, "message": "Invalid parameters", "data": "nodeId: integer value expected" });
-    for (said, heard) in [
-        (coded.clone(), coded),
+    let with_code = json!({ "code": -32602, "message": "Invalid parameters", "data": "nodeId: integer value expected" });
+    for (from_chrome, expected) in [
+        (with_code.clone(), with_code),
         (
             json!("plain text"),
             json!({ "code": -32000, "message": "plain text" }),
@@ -319,28 +237,24 @@ async fn chromes_own_errors_are_passed_on_to_the_letter() {
             .send(Some(&session), "DOM.describeNode", json!({}))
             .await;
         let call = extension.held_call("DOM.describeNode").await;
-        extension.fail(&call, said).await;
-        assert_eq!(client.reply_to(id).await.unwrap_err(), heard);
+        extension.reply_error(&call, from_chrome).await;
+        assert_eq!(client.error_of(id).await, expected);
     }
 }
 
 #[tokio::test]
-async fn a_binary_frame_ends_the_link_of_who_sent_it_and_no_other() {
-    let mut relay = Relay::start(MULTI).await;
-    let extension = ScriptedExtension::connect(&relay, &[tab(1)]).await;
+async fn closes_only_the_sender_of_a_binary_frame() {
+    let (mut relay, extension) = start_relay(MULTI_CLIENT, &[1]).await;
     let (mut binary, mut other) = (Client::connect(&relay).await, Client::connect(&relay).await);
     binary.send_message(Message::binary(vec![0; 64])).await;
-    let (code, reason) = binary.closed().await.unwrap();
+    let (code, reason) = binary.wait_for_close().await.unwrap();
     assert_eq!(code, 1003);
     assert!(reason.contains("text"), "{reason}");
     relay.until_clients(1).await;
     extension.send_message(Message::binary(vec![0; 64])).await;
-    assert_eq!(extension.closed().await.unwrap().0, 1003);
-    other
-        .request("Browser.getVersion", json!({}))
-        .await
-        .unwrap_err();
+    assert_eq!(extension.wait_for_close().await.unwrap().0, 1003);
+    other.error("Browser.getVersion", json!({})).await;
     let _next = ScriptedExtension::connect(&relay, &[tab(1)]).await;
     other.ok("Browser.getVersion", json!({})).await;
-    assert!(relay.lives().await);
+    assert!(relay.is_alive().await);
 }

@@ -1,145 +1,134 @@
-//! The slots: one extension, and one client or several; taken, told and given back.
+//! The slots for the extension and for clients: who gets them, what the others are told, and when they are free again.
 
-use std::time::{Duration, Instant, SystemTime};
+use std::time::SystemTime;
 
+use futures_util::future::join_all;
 use serde_json::{Value, json};
-use tabwire_tests::{Client, EXTENSION_ID, Relay, ScriptedExtension, Start, http, tab, until};
+use tabwire_tests::{
+    Client, EXTENSION_ID, Relay, ScriptedExtension, StartOptions, http, tab, until,
+};
 
-const MULTI: &[&str] = &["--client-mode", "multi-client"];
+use crate::setup::{MULTI_CLIENT, assert_message, echo, start_with_live_session};
 
-fn now_in_milliseconds() -> u64 {
-    u64::try_from(
-        SystemTime::now()
-            .duration_since(SystemTime::UNIX_EPOCH)
-            .unwrap()
-            .as_millis(),
-    )
-    .unwrap()
+/// Milliseconds since 1970, as in `connectedAt`.
+fn now() -> u64 {
+    let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    u64::try_from(since_1970.unwrap().as_millis()).unwrap()
 }
 
-fn is_recent(at: &Value) -> bool {
-    let (at, now) = (at.as_u64().unwrap(), now_in_milliseconds());
-    at <= now && now - at < 60_000
+/// Checks that a connection was made after `start`.
+#[track_caller]
+fn assert_connected_since(start: u64, body: &Value) {
+    let at = body["connectedAt"].as_u64();
+    assert!(
+        at.is_some_and(|at| (start..=now()).contains(&at)),
+        "not since {start}: {body}"
+    );
+}
+
+async fn upgrade_client(relay: &Relay) -> http::Response {
+    http::upgrade(relay.port, &relay.cdp_path(), &[]).await.1
 }
 
 #[tokio::test]
-async fn a_second_extension_is_told_who_holds_the_slot() {
+async fn rejects_a_second_extension_with_409() {
     let relay = Relay::start(&[]).await;
     let origin = format!("chrome-extension://{EXTENSION_ID}");
+    let headers = [("Origin", origin.as_str())];
+    let start = now();
     let first = ScriptedExtension::connect(&relay, &[tab(1)]).await;
-    let (_, answer) = http::upgrade(relay.port, "/extension", &[("Origin", &origin)]).await;
-    assert_eq!(answer.status, 409);
-    let body = answer.json();
+    let (_, response) = http::upgrade(relay.port, "/extension", &headers).await;
+    assert_eq!(response.status, 409);
+    let body = response.json();
     assert_eq!(body["holder"], origin);
-    assert!(is_recent(&body["connectedAt"]), "{body}");
+    assert_connected_since(start, &body);
     assert!(
         body["error"].as_str().unwrap().contains("another browser"),
         "{body}"
     );
-    first.vanish().await;
+    first.drop_connection().await;
     until("the slot is free", async || {
-        (http::upgrade(relay.port, "/extension", &[("Origin", &origin)])
-            .await
-            .1
-            .status
-            == 101)
-            .then_some(())
+        let (_, response) = http::upgrade(relay.port, "/extension", &headers).await;
+        (response.status == 101).then_some(())
     })
     .await;
 }
 
-/// The one test that waits for the relay's clock: pings come every 5 seconds, and an answer is due 10 seconds later.
+/// Depends on the relay's clock: it pings every 5 seconds and waits 10 seconds for the pong.
 #[tokio::test]
-async fn an_extension_that_falls_silent_gives_way_to_the_next_one() {
-    let (relay, silent_from_the_start) = (Relay::start(MULTI).await, Relay::start(&[]).await);
-    let stranger = ScriptedExtension::open(&silent_from_the_start, EXTENSION_ID, &[]).await;
-
-    let hung = ScriptedExtension::connect(&relay, &[tab(1)]).await;
-    let mut client = Client::connect(&relay).await;
-    let session = crate::attach(&mut client, 1).await;
-    client
-        .ok_in(&session, "Runtime.evaluate", json!({ "expression": "1" }))
+async fn replaces_an_extension_that_stops_replying() {
+    let (relay, hung, mut client, session) = start_with_live_session().await;
+    hung.stop_replying();
+    let params = json!({ "expression": "click()" });
+    let in_flight = client
+        .send(Some(&session), "Runtime.evaluate", params)
         .await;
-    hung.mute();
-    let on_the_way = client
-        .send(
-            Some(&session),
-            "Runtime.evaluate",
-            json!({ "expression": "click()" }),
-        )
-        .await;
-    let error = client.reply_to(on_the_way).await.unwrap_err();
-    assert!(
-        crate::message_of(&error).contains("outcome is unknown"),
-        "{error}"
-    );
+    assert_message(&client.error_of(in_flight).await, "outcome is unknown");
 
     let next = ScriptedExtension::connect(&relay, &[tab(1)]).await;
+    let params = json!({ "expression": "2" });
     let result = client
-        .ok_in(&session, "Runtime.evaluate", json!({ "expression": "2" }))
+        .ok_in(&session, "Runtime.evaluate", params.clone())
         .await;
-    assert_eq!(
-        result,
-        crate::echo("Runtime.evaluate", &json!({ "expression": "2" }))
-    );
+    assert_eq!(result, echo("Runtime.evaluate", &params));
     assert_eq!(
         next.calls("Runtime.evaluate").len(),
         1,
-        "what was under way is not sent again"
+        "commands in flight are not sent again"
     );
-    let (code, reason) = hung.closed().await.unwrap();
+    let (code, reason) = hung.wait_for_close().await.unwrap();
     assert_eq!(code, 1008);
     assert!(reason.contains("ping"), "{reason}");
+}
 
-    let (code, reason) = stranger.closed().await.unwrap();
+/// Depends on the relay's clock, like the test above.
+#[tokio::test]
+async fn replaces_an_extension_that_sends_no_hello() {
+    let relay = Relay::start(&[]).await;
+    let silent = ScriptedExtension::open(&relay, EXTENSION_ID, &[]).await;
+    let (code, reason) = silent.wait_for_close().await.unwrap();
     assert_eq!(code, 1008);
     assert!(reason.contains("hello"), "{reason}");
-    ScriptedExtension::connect(&silent_from_the_start, &[]).await;
+    ScriptedExtension::connect(&relay, &[]).await;
 }
 
 #[tokio::test]
-async fn a_second_client_is_told_who_holds_the_slot() {
+async fn rejects_a_second_client_with_409() {
     let relay = Relay::start(&[]).await;
+    let start = now();
     let _first = Client::connect(&relay).await;
-    let (_, answer) =
-        http::upgrade(relay.port, &format!("/cdp?token={}", relay.token()), &[]).await;
-    assert_eq!(answer.status, 409);
-    let (body, slot) = (answer.json(), relay.get("/client-slot").await);
+    let response = upgrade_client(&relay).await;
+    assert_eq!(response.status, 409);
+    let (body, slot) = (response.json(), relay.get("/client-slot").await);
     assert!(
         body["error"].as_str().unwrap().contains("multi-client"),
         "{body}"
     );
     assert_eq!(body["activeClientId"], slot["activeClientId"]);
-    assert!(
-        body["activeClientId"].is_string() && is_recent(&body["connectedAt"]),
-        "{body}"
-    );
+    assert!(body["activeClientId"].is_string(), "{body}");
+    assert_connected_since(start, &body);
     assert_eq!(body.as_object().unwrap().len(), 3, "{body}");
 }
 
 #[tokio::test]
-async fn several_clients_are_let_in_by_the_flag_and_by_both_names_of_the_environment() {
+async fn option_and_both_environment_variables_allow_several_clients() {
+    let option: &[&str] = &["--port", "0", "--client-mode", "multi-client"];
+    let no_option: &[&str] = &["--port", "0"];
     let none: &[(&str, &str)] = &[];
-    let ways = [
+    let (multi, single) = ("multi-client", "single-active");
+    for (arguments, environment) in [
+        (option, none),
+        (no_option, &[("TABWIRE_CLIENT_MODE", multi)]),
+        (no_option, &[("BF_CLIENT_MODE", multi)]),
         (
-            ["--port", "0", "--client-mode", "multi-client"].as_slice(),
-            none,
+            no_option,
+            &[("TABWIRE_CLIENT_MODE", multi), ("BF_CLIENT_MODE", single)],
         ),
-        (&["--port", "0"], &[("TABWIRE_CLIENT_MODE", "multi-client")]),
-        (&["--port", "0"], &[("BF_CLIENT_MODE", "multi-client")]),
-        (
-            &["--port", "0"],
-            &[
-                ("TABWIRE_CLIENT_MODE", "multi-client"),
-                ("BF_CLIENT_MODE", "single-active"),
-            ],
-        ),
-    ];
-    for (arguments, environment) in ways {
-        let relay = Relay::start_as(Start {
+    ] {
+        let relay = Relay::start_with(StartOptions {
             arguments,
             environment,
-            ..Start::default()
+            ..StartOptions::default()
         })
         .await;
         let mut clients = Vec::new();
@@ -156,73 +145,69 @@ async fn several_clients_are_let_in_by_the_flag_and_by_both_names_of_the_environ
 }
 
 #[tokio::test]
-async fn the_flag_is_stronger_than_the_environment_and_a_wrong_mode_is_an_error() {
-    let arguments = &["--port", "0", "--client-mode", "single-active"];
-    let relay = Relay::start_as(Start {
-        arguments,
+async fn client_mode_option_overrides_the_environment() {
+    let relay = Relay::start_with(StartOptions {
+        arguments: &["--port", "0", "--client-mode", "single-active"],
         environment: &[("TABWIRE_CLIENT_MODE", "multi-client")],
-        ..Start::default()
+        ..StartOptions::default()
     })
     .await;
     assert_eq!(relay.get("/client-slot").await["mode"], "single-active");
-    let ended = Relay::try_start(Start {
+}
+
+#[tokio::test]
+async fn rejects_an_unknown_client_mode() {
+    let started = Relay::try_start(StartOptions {
         environment: &[("BF_CLIENT_MODE", "many")],
-        ..Start::default()
-    })
-    .await
-    .err()
-    .expect("it does not start");
-    assert_eq!(ended.code, Some(1));
+        ..StartOptions::default()
+    });
+    let exit = started.await.err().expect("the relay must not start");
+    assert_eq!(exit.code, Some(1));
     assert!(
-        ended.stderr.contains("BF_CLIENT_MODE") && ended.stderr.contains("multi-client"),
-        "{ended:?}"
+        exit.stderr.contains("BF_CLIENT_MODE") && exit.stderr.contains("multi-client"),
+        "{exit:?}"
     );
 }
 
 #[tokio::test]
-async fn of_fifty_clients_at_once_one_gets_the_slot() {
+async fn one_of_fifty_simultaneous_clients_gets_the_slot() {
     let mut relay = Relay::start(&[]).await;
-    let path = format!("/cdp?token={}", relay.token());
-    let answers =
-        futures_util::future::join_all((0..50).map(|_| http::upgrade(relay.port, &path, &[])))
-            .await;
+    let path = relay.cdp_path();
+    let responses = join_all((0..50).map(|_| http::upgrade(relay.port, &path, &[]))).await;
     let count = |status| {
-        answers
+        responses
             .iter()
-            .filter(|(_, answer)| answer.status == status)
+            .filter(|(_, response)| response.status == status)
             .count()
     };
     assert_eq!((count(101), count(409)), (1, 49));
-    drop(answers);
+    drop(responses);
     relay.until_clients(0).await;
     let _next = Client::connect(&relay).await;
-    assert!(relay.lives().await);
+    assert!(relay.is_alive().await);
 }
 
 #[tokio::test]
-async fn the_slot_is_free_again_after_a_close_and_after_a_cut() {
+async fn frees_the_slot_however_a_client_disconnects() {
     let relay = Relay::start(&[]).await;
-    let polite = Client::connect(&relay).await;
-    let goodbye = polite.close().await;
+    let close = Client::connect(&relay).await.close().await;
     assert_eq!(
-        goodbye.map(|(code, _)| code),
+        close.map(|(code, _)| code),
         Some(1000),
-        "a close is answered with a close"
+        "the relay replies with a close frame"
     );
     relay.until_clients(0).await;
-    let abrupt = Client::connect(&relay).await;
-    abrupt.cut();
+    Client::connect(&relay).await.reset();
     relay.until_clients(0).await;
-    let half_open = Client::connect(&relay).await;
-    drop(half_open);
+    drop(Client::connect(&relay).await);
     relay.until_clients(0).await;
     assert_eq!(relay.get("/client-slot").await["busy"], false);
     let _next = Client::connect(&relay).await;
 }
 
 #[tokio::test]
-async fn the_open_pages_tell_counts_and_nothing_private() {
-    let relay = Relay::start(MULTI).await;
+async fn root_page_shows_only_counts() {
+    let relay = Relay::start(MULTI_CLIENT).await;
     assert_eq!(
         relay.get("/").await,
         json!({ "status": "ok", "extension": false, "targets": 0, "clients": 0 })
@@ -233,36 +218,37 @@ async fn the_open_pages_tell_counts_and_nothing_private() {
         relay.get("/").await,
         json!({ "status": "ok", "extension": true, "targets": 3, "clients": 2 })
     );
-    extension.event("tabRemoved", json!({ "tabId": 2 })).await;
-    until("the tab is gone", async || {
+    extension
+        .send_event("tabRemoved", json!({ "tabId": 2 }))
+        .await;
+    until("the tab is removed", async || {
         (relay.get("/").await["targets"] == 2).then_some(())
     })
     .await;
     first.close().await;
     relay.until_clients(1).await;
-    extension.vanish().await;
-    let gone = json!({ "status": "ok", "extension": false, "targets": 0, "clients": 1 });
-    until("the extension is gone", async || {
-        (relay.get("/").await == gone).then_some(())
+    extension.drop_connection().await;
+    let expected = json!({ "status": "ok", "extension": false, "targets": 0, "clients": 1 });
+    until("the extension is disconnected", async || {
+        (relay.get("/").await == expected).then_some(())
     })
     .await;
 }
 
 #[tokio::test]
-async fn the_client_slot_tells_who_is_there_and_since_when() {
+async fn client_slot_shows_the_active_client() {
     let relay = Relay::start(&[]).await;
     let free = json!({ "mode": "single-active", "busy": false, "activeClientId": null, "connectedAt": null, "clients": 0 });
     assert_eq!(relay.get("/client-slot").await, free);
+    let start = now();
     let client = Client::connect(&relay).await;
     let taken = relay.get("/client-slot").await;
     assert_eq!(
         (&taken["busy"], &taken["clients"]),
         (&json!(true), &json!(1))
     );
-    assert!(
-        taken["activeClientId"].is_string() && is_recent(&taken["connectedAt"]),
-        "{taken}"
-    );
+    assert!(taken["activeClientId"].is_string(), "{taken}");
+    assert_connected_since(start, &taken);
     client.close().await;
     until("the slot is free", async || {
         (relay.get("/client-slot").await == free).then_some(())
@@ -272,23 +258,23 @@ async fn the_client_slot_tells_who_is_there_and_since_when() {
     assert_ne!(
         relay.get("/client-slot").await["activeClientId"],
         taken["activeClientId"],
-        "an id is never used twice"
+        "ids are not reused"
     );
 }
 
 #[tokio::test]
-async fn a_client_that_waits_for_the_slot_gets_it_as_soon_as_it_is_free() {
+async fn slot_is_free_as_soon_as_its_holder_has_disconnected() {
     let relay = Relay::start(&[]).await;
-    let (port, path) = (relay.port, format!("/cdp?token={}", relay.token()));
     let holder = Client::connect(&relay).await;
-    let waiting = until("the slot", async || {
-        Some(http::upgrade(port, &path, &[]).await).filter(|(_, answer)| answer.status == 101)
+    assert_eq!(upgrade_client(&relay).await.status, 409);
+    let retrying = until("a client that retries gets the slot", async || {
+        (upgrade_client(&relay).await.status == 101).then_some(())
     });
-    let started = Instant::now();
-    tokio::join!(holder.close(), waiting);
-    assert!(
-        started.elapsed() < Duration::from_secs(2),
-        "{:?}",
-        started.elapsed()
-    );
+    tokio::join!(holder.close(), retrying);
+    // No retries here: the end of the connection is the event that a waiting client can rely on.
+    for _ in 0..20 {
+        relay.until_clients(0).await;
+        Client::connect(&relay).await.close().await;
+        assert_eq!(upgrade_client(&relay).await.status, 101);
+    }
 }

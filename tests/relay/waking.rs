@@ -1,70 +1,68 @@
 //! Dormant tabs: what is answered without the browser, and what happens when a tab is first used.
 
 use serde_json::{Value, json};
-use tabwire_tests::{Call, Client, Relay, ScriptedExtension, tab, target_of};
+use tabwire_tests::{Call, Client, target_of};
 
-/// What Playwright says to every page as it connects.
+use crate::setup::{
+    MULTI_CLIENT, assert_message, assert_no_session, attach, auto_attach, auto_attach_params,
+    default_context, echo, evaluate, start, start_relay, start_with_live_session,
+    start_with_session,
+};
+
+/// What Playwright sends to every page when it connects.
 fn init_commands() -> Vec<(&'static str, Value)> {
+    let enabled = json!({ "enabled": true });
+    let script = json!({ "source": "", "worldName": "utility" });
+    let world = json!({ "frameId": target_of(1), "worldName": "utility" });
     vec![
         ("Page.enable", json!({})),
         ("Page.getFrameTree", json!({})),
         ("Log.enable", json!({})),
-        ("Page.setLifecycleEventsEnabled", json!({ "enabled": true })),
+        ("Page.setLifecycleEventsEnabled", enabled.clone()),
         ("Runtime.enable", json!({})),
-        (
-            "Page.addScriptToEvaluateOnNewDocument",
-            json!({ "source": "", "worldName": "utility" }),
-        ),
+        ("Page.addScriptToEvaluateOnNewDocument", script),
         ("Network.enable", json!({})),
-        (
-            "Target.setAutoAttach",
-            json!({ "autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true }),
-        ),
-        (
-            "Emulation.setFocusEmulationEnabled",
-            json!({ "enabled": true }),
-        ),
+        ("Target.setAutoAttach", auto_attach_params()),
+        ("Emulation.setFocusEmulationEnabled", enabled),
         ("Emulation.setEmulatedMedia", json!({ "media": "" })),
-        (
-            "Page.createIsolatedWorld",
-            json!({ "frameId": target_of(1), "worldName": "utility" }),
-        ),
+        ("Page.createIsolatedWorld", world),
         ("Runtime.runIfWaitingForDebugger", json!({})),
     ]
 }
 
 #[tokio::test]
-async fn what_a_library_says_as_it_connects_is_answered_without_the_browser() {
-    let relay = Relay::start(&[]).await;
-    let extension = ScriptedExtension::connect(&relay, &[tab(1), tab(2)]).await;
-    let mut client = Client::connect(&relay).await;
-    let session = crate::auto_attach(&mut client, 1).await;
+async fn answers_init_commands_of_a_dormant_tab_without_the_browser() {
+    let (_relay, extension, mut client) = start(&[1, 2]).await;
+    let session = auto_attach(&mut client, 1).await;
     for (method, params) in init_commands() {
         client.ok_in(&session, method, params).await;
     }
     assert_eq!(extension.call_names(), ["listTabs"]);
-    let context = client
+    let event = client
         .event_in(&session, "Runtime.executionContextCreated")
         .await;
-    assert_eq!(
-        context["params"]["context"]["auxData"]["frameId"],
-        target_of(1)
-    );
+    let context = &event["params"]["context"];
+    assert_eq!(context["auxData"]["frameId"], target_of(1));
     let lifecycle = client.event_in(&session, "Page.lifecycleEvent").await;
     assert_eq!(lifecycle["params"]["frameId"], target_of(1));
+}
 
-    // The first real command attaches, says what was said before, and only then goes out itself.
-    client
-        .ok_in(&session, "Runtime.evaluate", json!({ "expression": "1" }))
-        .await;
+#[tokio::test]
+async fn replays_init_commands_before_the_command_that_wakes_the_tab() {
+    let (_relay, extension, mut client) = start(&[1, 2]).await;
+    let session = auto_attach(&mut client, 1).await;
+    for (method, params) in init_commands() {
+        client.ok_in(&session, method, params).await;
+    }
+    evaluate(&mut client, &session).await;
     let names = extension.call_names();
-    let at = |name: &str| {
+    let position = |name: &str| {
         names
             .iter()
             .position(|called| called == name)
             .unwrap_or_else(|| panic!("{name} not in {names:?}"))
     };
-    assert_eq!(at("attachTab"), 1);
+    assert_eq!(position("attachTab"), 1);
     for replayed in [
         "Page.enable",
         "Runtime.enable",
@@ -72,68 +70,48 @@ async fn what_a_library_says_as_it_connects_is_answered_without_the_browser() {
         "Target.setAutoAttach",
         "Emulation.setFocusEmulationEnabled",
     ] {
+        let at = position(replayed);
         assert!(
-            at("attachTab") < at(replayed) && at(replayed) < at("Runtime.evaluate"),
+            position("attachTab") < at && at < position("Runtime.evaluate"),
             "{replayed}: {names:?}"
         );
     }
     assert!(
-        !names
-            .iter()
-            .any(|name| name == "Emulation.setEmulatedMedia"),
-        "what the person would see is left alone: {names:?}"
+        extension.calls("Emulation.setEmulatedMedia").is_empty(),
+        "does not change what the user sees: {names:?}"
     );
     assert!(
         extension
             .calls("attachTab")
             .iter()
             .all(|call| call.tab == Some(1)),
-        "the other tab sleeps on"
+        "the other tab stays dormant"
     );
 }
 
 #[tokio::test]
-async fn commands_that_race_to_a_dormant_tab_attach_it_once_and_keep_their_order() {
-    let relay = Relay::start(&["--client-mode", "multi-client"]).await;
-    let mut extension = ScriptedExtension::connect(&relay, &[tab(1)]).await;
+async fn racing_commands_attach_a_dormant_tab_once_and_stay_in_order() {
+    let (relay, mut extension) = start_relay(MULTI_CLIENT, &[1]).await;
     extension.hold("attachTab");
     let (mut one, mut two) = (Client::connect(&relay).await, Client::connect(&relay).await);
-    let (session_one, session_two) = (
-        crate::attach(&mut one, 1).await,
-        crate::attach(&mut two, 1).await,
-    );
-    let mut sent = Vec::new();
-    for number in 0..5 {
-        let ids = (
-            one.send(
-                Some(&session_one),
-                "Runtime.evaluate",
-                json!({ "n": number, "of": 1 }),
-            )
-            .await,
-            two.send(
-                Some(&session_two),
-                "Runtime.evaluate",
-                json!({ "n": number, "of": 2 }),
-            )
-            .await,
-        );
-        sent.push(ids);
+    let (session_one, session_two) = (attach(&mut one, 1).await, attach(&mut two, 1).await);
+    let params = |number: i64, client: i64| json!({ "n": number, "of": client });
+    let mut ids = Vec::new();
+    for n in 0..5 {
+        let first = one.send(Some(&session_one), "Runtime.evaluate", params(n, 1));
+        let second = two.send(Some(&session_two), "Runtime.evaluate", params(n, 2));
+        ids.push((first.await, second.await));
     }
     let call = extension.held_call("attachTab").await;
-    // Both have been heard when each gets an answer to something else.
+    // A round trip per client: the relay has received all commands by then.
     one.ok("Browser.getVersion", json!({})).await;
     two.ok("Browser.getVersion", json!({})).await;
-    extension.answer(&call, json!({})).await;
-    for (number, (of_one, of_two)) in sent.into_iter().enumerate() {
-        assert_eq!(
-            one.reply_to(of_one).await.unwrap(),
-            crate::echo("Runtime.evaluate", &json!({ "n": number, "of": 1 }))
-        );
-        assert_eq!(
-            two.reply_to(of_two).await.unwrap(),
-            crate::echo("Runtime.evaluate", &json!({ "n": number, "of": 2 }))
-        );
+    extension.reply(&call, json!({})).await;
+    for (n, (first, second)) in (0..).zip(ids) {
+        let reply = one.reply_to(first).await.unwrap();
+        assert_eq!(reply, echo("Runtime.evaluate", &params(n, 1)));
+        let reply = two.reply_to(second).await.unwrap();
+        assert_eq!(reply, echo("Runtime.evaluate", &params(n, 2)));
     }
     assert_eq!(extension.calls("attachTab").len(), 1);
     for client in [1, 2] {
@@ -144,91 +122,68 @@ async fn commands_that_race_to_a_dormant_tab_attach_it_once_and_keep_their_order
             .filter(|params| params["of"] == client)
             .map(|params| params["n"].as_i64().unwrap())
             .collect();
-        assert_eq!(order, [0, 1, 2, 3, 4], "of client {client}");
+        assert_eq!(order, [0, 1, 2, 3, 4], "client {client}");
     }
 }
 
 #[tokio::test]
-async fn a_failed_attach_reaches_each_command_that_waits_and_the_next_one_tries_again() {
-    let relay = Relay::start(&[]).await;
-    let mut extension = ScriptedExtension::connect(&relay, &[tab(1)]).await;
+async fn failed_attach_fails_all_waiting_commands_and_the_next_one_retries() {
+    let (_relay, mut extension, mut client, first) = start_with_session().await;
     extension.hold("attachTab");
-    let mut client = Client::connect(&relay).await;
-    let (first, second) = (
-        crate::attach(&mut client, 1).await,
-        crate::attach(&mut client, 1).await,
-    );
+    let second = attach(&mut client, 1).await;
     let mut ids = Vec::new();
     for session in [&first, &second, &first] {
-        ids.push(
-            client
-                .send(Some(session), "Runtime.evaluate", json!({}))
-                .await,
-        );
+        let id = client.send(Some(session), "Runtime.evaluate", json!({}));
+        ids.push(id.await);
     }
     let call = extension.held_call("attachTab").await;
     client.ok("Browser.getVersion", json!({})).await;
-    extension
-        .fail(
-            &call,
-            json!("Another debugger is already attached to the tab with id: 1."),
-        )
-        .await;
+    let cause = json!("Another debugger is already attached to the tab with id: 1.");
+    extension.reply_error(&call, cause).await;
     for id in ids {
-        let error = client.reply_to(id).await.unwrap_err();
-        let message = crate::message_of(&error);
-        assert!(
-            message.contains("Another debugger is already attached")
-                && message.contains("Close DevTools"),
-            "{message}"
-        );
+        let error = client.error_of(id).await;
+        assert_message(&error, "Another debugger is already attached");
+        assert_message(&error, "Close DevTools");
     }
     assert!(extension.calls("Runtime.evaluate").is_empty());
 
-    let again = client
-        .send(Some(&first), "Runtime.evaluate", json!({ "again": true }))
+    let params = json!({ "again": true });
+    let retry = client
+        .send(Some(&first), "Runtime.evaluate", params.clone())
         .await;
     let call = extension.held_call("attachTab").await;
-    extension.answer(&call, json!({})).await;
+    extension.reply(&call, json!({})).await;
     assert_eq!(
-        client.reply_to(again).await.unwrap(),
-        crate::echo("Runtime.evaluate", &json!({ "again": true }))
+        client.reply_to(retry).await.unwrap(),
+        echo("Runtime.evaluate", &params)
     );
     assert_eq!(extension.calls("attachTab").len(), 2);
 }
 
 #[tokio::test]
-async fn a_tab_that_goes_while_it_wakes_answers_each_command_that_waits() {
-    let relay = Relay::start(&[]).await;
-    let mut extension = ScriptedExtension::connect(&relay, &[tab(1)]).await;
+async fn closing_a_waking_tab_fails_all_waiting_commands() {
+    let (_relay, mut extension, mut client, session) = start_with_session().await;
     extension.hold("attachTab");
-    let mut client = Client::connect(&relay).await;
-    let session = crate::attach(&mut client, 1).await;
-    let ids = [
-        client
-            .send(Some(&session), "Runtime.evaluate", json!({}))
-            .await,
-        client
-            .send(Some(&session), "DOM.getDocument", json!({}))
-            .await,
-    ];
-    let call = extension.held_call("attachTab").await;
-    extension.event("tabRemoved", json!({ "tabId": 1 })).await;
-    for id in ids {
-        assert!(crate::message_of(&client.reply_to(id).await.unwrap_err()).contains("closed"));
+    let mut ids = Vec::new();
+    for method in ["Runtime.evaluate", "DOM.getDocument"] {
+        ids.push(client.send(Some(&session), method, json!({})).await);
     }
-    // A late answer harms nobody.
-    extension.answer(&call, json!({})).await;
+    let call = extension.held_call("attachTab").await;
+    extension
+        .send_event("tabRemoved", json!({ "tabId": 1 }))
+        .await;
+    for id in ids {
+        assert_message(&client.error_of(id).await, "closed");
+    }
+    // The relay ignores the late reply.
+    extension.reply(&call, json!({})).await;
     client.ok("Browser.getVersion", json!({})).await;
 }
 
 #[tokio::test]
-async fn a_session_that_ends_while_its_tab_wakes_has_its_commands_answered() {
-    let relay = Relay::start(&[]).await;
-    let mut extension = ScriptedExtension::connect(&relay, &[tab(1)]).await;
+async fn detaching_from_a_waking_tab_fails_its_commands_and_releases_it() {
+    let (_relay, mut extension, mut client, session) = start_with_session().await;
     extension.hold("attachTab");
-    let mut client = Client::connect(&relay).await;
-    let session = crate::attach(&mut client, 1).await;
     let id = client
         .send(Some(&session), "Runtime.evaluate", json!({}))
         .await;
@@ -236,106 +191,76 @@ async fn a_session_that_ends_while_its_tab_wakes_has_its_commands_answered() {
     client
         .ok("Target.detachFromTarget", json!({ "sessionId": session }))
         .await;
-    assert_eq!(client.reply_to(id).await.unwrap_err()["code"], -32001);
-    extension.answer(&call, json!({})).await;
+    assert_eq!(client.error_of(id).await["code"], -32001);
+    extension.reply(&call, json!({})).await;
     extension.until_called("detachTab", 1).await;
     assert!(
         extension.calls("Runtime.evaluate").is_empty(),
-        "nobody asks for it any more"
+        "its session has ended"
     );
 }
 
 #[tokio::test]
-async fn a_debugger_that_the_person_takes_away_ends_the_sessions_and_is_not_taken_back() {
-    let relay = Relay::start(&[]).await;
-    let mut extension = ScriptedExtension::connect(&relay, &[tab(1)]).await;
-    let mut client = Client::connect(&relay).await;
-    let session = crate::attach(&mut client, 1).await;
-    client.ok_in(&session, "Runtime.evaluate", json!({})).await;
+async fn sessions_end_when_the_user_cancels_debugging() {
+    let (_relay, mut extension, mut client, session) = start_with_live_session().await;
     extension.hold("Runtime.evaluate");
-    let id = client
+    let in_flight = client
         .send(Some(&session), "Runtime.evaluate", json!({}))
         .await;
     extension.held_call("Runtime.evaluate").await;
-    extension
-        .event(
-            "tabDetached",
-            json!({ "tabId": 1, "reason": "canceled_by_user" }),
-        )
-        .await;
-    let error = client.reply_to(id).await.unwrap_err();
-    assert!(
-        crate::message_of(&error).contains("canceled_by_user"),
-        "{error}"
-    );
+    let detached = json!({ "tabId": 1, "reason": "canceled_by_user" });
+    extension.send_event("tabDetached", detached).await;
+    assert_message(&client.error_of(in_flight).await, "canceled_by_user");
     client.event("Target.detachedFromTarget").await;
+    assert_no_session(&mut client, &session).await;
     assert_eq!(
-        client
-            .request_in(&session, "Runtime.evaluate", json!({}))
-            .await
-            .unwrap_err()["code"],
-        -32001
+        extension.calls("attachTab").len(),
+        1,
+        "the relay does not attach again"
     );
-    assert_eq!(extension.calls("attachTab").len(), 1);
 }
 
 #[tokio::test]
-async fn a_debugger_that_was_lost_otherwise_is_attached_again_by_the_next_command() {
-    let relay = Relay::start(&[]).await;
-    let extension = ScriptedExtension::connect(&relay, &[tab(1)]).await;
-    let mut client = Client::connect(&relay).await;
-    let session = crate::attach(&mut client, 1).await;
+async fn next_command_attaches_again_after_the_debugger_was_lost() {
+    let (_relay, extension, mut client, session) = start_with_session().await;
     client.ok_in(&session, "Network.enable", json!({})).await;
     client.ok_in(&session, "Runtime.enable", json!({})).await;
-    client.ok_in(&session, "Runtime.evaluate", json!({})).await;
-    extension
-        .event(
-            "tabDetached",
-            json!({ "tabId": 1, "reason": "target_closed" }),
-        )
-        .await;
+    evaluate(&mut client, &session).await;
+    let detached = json!({ "tabId": 1, "reason": "target_closed" });
+    extension.send_event("tabDetached", detached).await;
     client
         .event_in(&session, "Runtime.executionContextsCleared")
         .await;
-    client.ok_in(&session, "Runtime.evaluate", json!({})).await;
+    evaluate(&mut client, &session).await;
     assert_eq!(extension.calls("attachTab").len(), 2);
     assert_eq!(
         extension.calls("Network.enable").len(),
         2,
-        "what the session enabled is enabled again"
+        "domains of the session are enabled again"
     );
 }
 
 #[tokio::test]
-async fn cookies_asked_of_the_browser_come_through_a_tab_that_is_let_go_only_afterwards() {
-    let relay = Relay::start(&[]).await;
-    let mut extension = ScriptedExtension::connect(&relay, &[tab(1), tab(2)]).await;
+async fn cookie_command_on_the_browser_uses_a_tab_until_its_reply() {
+    let (_relay, mut extension, mut client) = start(&[1, 2]).await;
     extension.hold("Storage.getCookies");
-    let mut client = Client::connect(&relay).await;
-    let context =
-        client.ok("Target.getBrowserContexts", json!({})).await["defaultBrowserContextId"].clone();
-    let id = client
-        .send(
-            None,
-            "Storage.getCookies",
-            json!({ "browserContextId": context }),
-        )
-        .await;
+    let params = json!({ "browserContextId": default_context(&mut client).await });
+    let id = client.send(None, "Storage.getCookies", params).await;
     let call = extension.held_call("Storage.getCookies").await;
     assert_eq!(
         call.params(),
         json!({}),
-        "the browser does not know the relay's name of the profile"
+        "the context id is the relay's own"
     );
-    // The relay's next words come after all that it had to say before.
+    // A later call has arrived, so a `detachTab` before it would have arrived too.
     client
         .ok("Target.activateTarget", json!({ "targetId": target_of(2) }))
         .await;
     assert!(
         extension.calls("detachTab").is_empty(),
-        "the command is still under way"
+        "the command is still in flight"
     );
-    extension.answer(&call, json!({ "cookies": [] })).await;
+    extension.reply(&call, json!({ "cookies": [] })).await;
     assert_eq!(client.reply_to(id).await.unwrap(), json!({ "cookies": [] }));
     extension.until_called("detachTab", 1).await;
 }

@@ -1,4 +1,5 @@
-//! A CDP client that a test speaks through. It reads only when it is asked to, so it can also be one that does not read.
+//! A CDP client driven by a test. It reads only when the test asks for a message, so it can also act as a client that
+//! does not read.
 
 use std::collections::VecDeque;
 
@@ -17,7 +18,7 @@ pub type Reply = Result<Value, Value>;
 pub struct Client {
     socket: Socket,
     last_id: i64,
-    /// Read, and not asked for yet.
+    /// Messages that were read while the test waited for another one.
     inbox: VecDeque<Value>,
 }
 
@@ -28,7 +29,7 @@ impl Client {
 
     pub async fn connect_with(port: u16, token: &str) -> Self {
         let opened = link::open(port, &format!("/cdp?token={token}"), &[]).await;
-        let socket = opened.unwrap_or_else(|status| panic!("/cdp was refused: {status}"));
+        let socket = opened.unwrap_or_else(|status| panic!("/cdp responded with {status}"));
         Self {
             socket,
             last_id: 0,
@@ -36,7 +37,7 @@ impl Client {
         }
     }
 
-    /// One request on the root session, to its reply.
+    /// Sends a request on the root session and waits for its reply.
     pub async fn request(&mut self, method: &str, params: Value) -> Reply {
         let id = self.send(None, method, params).await;
         self.reply_to(id).await
@@ -47,19 +48,27 @@ impl Client {
         self.reply_to(id).await
     }
 
-    /// A request that is to succeed.
+    /// Sends a request that must succeed.
     pub async fn ok(&mut self, method: &str, params: Value) -> Value {
-        self.request(method, params)
-            .await
-            .unwrap_or_else(|error| panic!("{method}: {error}"))
+        let reply = self.request(method, params).await;
+        reply.unwrap_or_else(|error| panic!("{method}: {error}"))
     }
 
     pub async fn ok_in(&mut self, session: &str, method: &str, params: Value) -> Value {
-        self.request_in(session, method, params)
-            .await
-            .unwrap_or_else(|error| panic!("{method}: {error}"))
+        let reply = self.request_in(session, method, params).await;
+        reply.unwrap_or_else(|error| panic!("{method}: {error}"))
     }
 
+    /// Sends a request that must fail, and returns the error object.
+    pub async fn error(&mut self, method: &str, params: Value) -> Value {
+        expect_error(method, self.request(method, params).await)
+    }
+
+    pub async fn error_in(&mut self, session: &str, method: &str, params: Value) -> Value {
+        expect_error(method, self.request_in(session, method, params).await)
+    }
+
+    /// Sends a request and returns its id.
     pub async fn send(&mut self, session: Option<&str>, method: &str, params: Value) -> i64 {
         self.last_id += 1;
         let mut request = json!({ "id": self.last_id, "method": method, "params": params });
@@ -74,9 +83,9 @@ impl Client {
         self.send_message(Message::text(text.into())).await;
     }
 
-    /// A send may fail because the relay has closed; what it said then is still there to be read.
+    /// Ignores failures: after the relay has closed the connection, its close frame can still be read.
     pub async fn send_message(&mut self, message: Message) {
-        let _ = within("a message is sent", self.socket.send(message)).await;
+        let _ = within("send a message", self.socket.send(message)).await;
     }
 
     pub async fn reply_to(&mut self, id: i64) -> Reply {
@@ -89,15 +98,20 @@ impl Client {
         }
     }
 
-    /// The whole message of the next reply to no request in particular.
+    /// Waits for the reply to a request that must fail.
+    pub async fn error_of(&mut self, id: i64) -> Value {
+        expect_error(&format!("request {id}"), self.reply_to(id).await)
+    }
+
+    /// The next error that belongs to no request, as the whole message.
     pub async fn reply_without_id(&mut self) -> Value {
-        self.find("a reply without an id", |message| {
+        self.find("an error without an id", |message| {
             message.get("id").is_none() && message.get("error").is_some()
         })
         .await
     }
 
-    /// The next event of this name, as the whole message.
+    /// The next event with this name, as the whole message.
     pub async fn event(&mut self, method: &str) -> Value {
         self.find(method, |message| message["method"] == method)
             .await
@@ -110,8 +124,8 @@ impl Client {
         .await
     }
 
-    /// Everything up to the reply to this request, in the order it came; what was there before is not in it.
-    pub async fn through_reply(
+    /// Sends a request and returns everything received from then on, up to and including the reply.
+    pub async fn messages_until_reply(
         &mut self,
         session: Option<&str>,
         method: &str,
@@ -119,27 +133,27 @@ impl Client {
     ) -> Vec<Value> {
         self.inbox.clear();
         let id = self.send(session, method, params).await;
-        let mut came = Vec::new();
-        while came
-            .last()
-            .is_none_or(|message: &Value| message["id"] != id)
-        {
-            let message = within(method, self.read()).await;
-            came.push(message.unwrap_or_else(|close| panic!("{method}: closed, {close:?}")));
+        let mut messages = Vec::new();
+        loop {
+            messages.push(self.next_message().await);
+            if messages.last().is_some_and(|message| message["id"] == id) {
+                return messages;
+            }
         }
-        came
     }
 
-    /// All that the relay has said before it answers one more request: what is not in it was not said.
-    pub async fn said_so_far(&mut self) -> Vec<Value> {
-        let before: Vec<Value> = self.inbox.drain(..).collect();
-        let mut said = self.through_reply(None, "Tabwire.unknown", json!({})).await;
-        said.pop();
-        [before, said].concat()
+    /// Returns all unread messages. A round trip makes sure that everything the relay has sent by now is among them.
+    pub async fn drain(&mut self) -> Vec<Value> {
+        let unread: Vec<Value> = self.inbox.drain(..).collect();
+        let mut received = self
+            .messages_until_reply(None, "Tabwire.unknown", json!({}))
+            .await;
+        received.pop();
+        [unread, received].concat()
     }
 
-    /// Reads until the relay closes.
-    pub async fn closed(&mut self) -> Option<(u16, String)> {
+    /// Reads until the relay closes the connection, and returns the code and reason of its close frame.
+    pub async fn wait_for_close(&mut self) -> Option<(u16, String)> {
         let closing = async {
             loop {
                 match self.read().await {
@@ -148,42 +162,51 @@ impl Client {
                 }
             }
         };
-        within("the relay closes", closing).await
+        within("the relay closes the connection", closing).await
     }
 
-    /// Says goodbye and waits for the relay's.
+    /// Sends a close frame, and returns the relay's once the connection has ended.
     pub async fn close(mut self) -> Option<(u16, String)> {
-        let goodbye = CloseFrame {
+        let frame = CloseFrame {
             code: CloseCode::Normal,
             reason: "".into(),
         };
-        let _ = self.socket.close(Some(goodbye)).await;
-        self.closed().await
+        let _ = self.socket.close(Some(frame)).await;
+        let close = self.wait_for_close().await;
+        let ended = async { while self.socket.next().await.is_some() {} };
+        within("the connection ends", ended).await;
+        close
     }
 
-    /// Pulls the cable: no close frame, no end of the stream, only a reset.
-    pub fn cut(self) {
+    /// Resets the TCP connection, without a close frame.
+    pub fn reset(self) {
         self.socket.get_ref().set_zero_linger().unwrap();
     }
 
-    /// The next message as text, for what is too large to be read as JSON in a debug build.
+    /// The next message as text, because a debug build takes too long to parse a large one.
     pub async fn next_text(&mut self) -> String {
-        match within("a text", self.socket.next()).await {
+        match within("receive a text message", self.socket.next()).await {
             Some(Ok(Message::Text(text))) => text.to_string(),
-            other => panic!("no text: {other:?}"),
+            other => panic!("not a text message: {other:?}"),
         }
     }
 
-    async fn find(&mut self, what: &str, fits: impl Fn(&Value) -> bool) -> Value {
-        if let Some(at) = self.inbox.iter().position(&fits) {
+    /// The next message from the socket, whatever it is.
+    pub async fn next_message(&mut self) -> Value {
+        let message = within("receive a message", self.read()).await;
+        message.unwrap_or_else(|close| panic!("closed: {close:?}"))
+    }
+
+    async fn find(&mut self, what: &str, matches: impl Fn(&Value) -> bool) -> Value {
+        if let Some(at) = self.inbox.iter().position(&matches) {
             return self.inbox.remove(at).unwrap();
         }
         let finding = async {
             loop {
                 match self.read().await {
-                    Ok(message) if fits(&message) => return message,
+                    Ok(message) if matches(&message) => return message,
                     Ok(message) => self.inbox.push_back(message),
-                    Err(close) => panic!("{what}: closed, {close:?}"),
+                    Err(close) => panic!("{what}: closed: {close:?}"),
                 }
             }
         };
@@ -194,10 +217,17 @@ impl Client {
         loop {
             match self.socket.next().await {
                 Some(Ok(Message::Text(text))) => return Ok(serde_json::from_str(&text).unwrap()),
-                Some(Ok(Message::Close(frame))) => return Err(link::close_of(frame)),
+                Some(Ok(Message::Close(frame))) => return Err(link::code_and_reason(frame)),
                 Some(Ok(_)) => {}
                 Some(Err(_)) | None => return Err(None),
             }
         }
+    }
+}
+
+fn expect_error(request: &str, reply: Reply) -> Value {
+    match reply {
+        Ok(result) => panic!("{request} succeeded: {result}"),
+        Err(error) => error,
     }
 }

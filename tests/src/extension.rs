@@ -1,5 +1,5 @@
-//! A scripted extension: it greets, answers pings and what any browser would answer, and leaves to the test what the test
-//! holds back. Everything it is asked is written down.
+//! A scripted extension. It sends the hello, answers pings, and replies to calls as a browser would, except to those
+//! that the test holds. It records every call.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -8,26 +8,26 @@ use futures_util::{SinkExt as _, StreamExt as _};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio_tungstenite::tungstenite::Message;
 
 use crate::link::{self, Socket};
 use crate::{Relay, until, within};
 
-/// The id that the relay knows without being told.
+/// The id that the relay accepts by default.
 pub const EXTENSION_ID: &str = "jdnijfjfenoiidgbdaeakppincocjdkn";
 
-/// One call of the relay.
+/// A call from the relay.
 #[derive(Debug, Clone)]
 pub struct Call {
     pub id: u64,
-    /// `attachTab`, `cdpCommand`, …; for the latter the CDP method instead.
+    /// `attachTab`, `createTab`, …; for a `cdpCommand` the CDP method.
     pub name: String,
     pub tab: Option<i64>,
-    /// The child session that a command is for.
+    /// The child session of a `cdpCommand`.
     pub child: Option<String>,
-    /// The parameters as they came; of a command, the CDP parameters.
+    /// The parameters byte for byte; for a `cdpCommand` the CDP parameters.
     pub params: String,
 }
 
@@ -37,249 +37,257 @@ impl Call {
     }
 }
 
-/// What the test and the link share.
-#[derive(Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Behavior {
+    Normal,
+    /// Reads, but sends nothing: a service worker that hangs.
+    Silent,
+    /// Does not read: a stopped process.
+    Stalled,
+}
+
+/// State shared by the test and the task that runs the socket.
 struct Script {
-    /// Calls by name that the test answers itself.
-    held: BTreeSet<String>,
-    /// Says nothing any more, as a service worker that hangs.
-    mute: bool,
-    /// Reads nothing any more, as a process that is stopped.
-    deaf: bool,
-    calls: Vec<Call>,
+    tabs: Vec<Value>,
+    /// Names of the calls that the test answers itself.
+    held: Mutex<BTreeSet<String>>,
+    /// Every call received, in order.
+    calls: watch::Sender<Vec<Call>>,
+    behavior: watch::Sender<Behavior>,
 }
 
 pub struct ScriptedExtension {
-    script: Arc<Mutex<Script>>,
+    script: Arc<Script>,
     outgoing: mpsc::Sender<Message>,
     held_calls: mpsc::UnboundedReceiver<Call>,
-    waiting: Vec<Call>,
-    /// Ends with how the link ended.
+    /// Held calls that arrived while the test waited for another one.
+    inbox: Vec<Call>,
+    /// Returns the close frame.
     link: JoinHandle<Option<(u16, String)>>,
 }
 
 impl ScriptedExtension {
-    /// Greets and lists these tabs; returns when the relay knows them.
+    /// Connects with these tabs and waits until the relay has listed them.
     pub async fn connect(relay: &Relay, tabs: &[Value]) -> Self {
         let extension = Self::open(relay, EXTENSION_ID, tabs).await;
-        extension.greet().await;
-        until("the extension is known", async || {
-            (relay.get("/").await["extension"] == true).then_some(())
-        })
-        .await;
+        extension.send_hello().await;
+        relay.until_extension(true).await;
         extension
     }
 
-    /// Connects and says nothing by itself.
+    /// Connects without sending the hello.
     pub async fn open(relay: &Relay, id: &str, tabs: &[Value]) -> Self {
         let origin = format!("chrome-extension://{id}");
-        // The slot of one that has just gone may not be free yet; an extension tries again, as the real one does.
-        let socket = until("the extension's slot", async || {
+        // The slot of an extension that has just disconnected may still be taken. The real extension retries too.
+        let socket = until("get the extension's slot", async || {
             match link::open(relay.port, "/extension", &[("Origin", &origin)]).await {
                 Ok(socket) => Some(socket),
                 Err(409) => None,
-                Err(status) => panic!("/extension was refused: {status}"),
+                Err(status) => panic!("/extension responded with {status}"),
             }
         })
         .await;
-        let script = Arc::new(Mutex::new(Script::default()));
-        // Short, so that what a test sends waits in the socket and not here.
-        let (outgoing, to_send) = mpsc::channel(4);
         let (hold, held_calls) = mpsc::unbounded_channel();
-        let link = tokio::spawn(run(socket, tabs.to_vec(), script.clone(), to_send, hold));
+        let script = Arc::new(Script {
+            tabs: tabs.to_vec(),
+            held: Mutex::default(),
+            calls: watch::Sender::default(),
+            behavior: watch::Sender::new(Behavior::Normal),
+        });
+        // Short, so that unsent messages fill the socket and not this queue.
+        let (outgoing, to_send) = mpsc::channel(4);
+        let link = tokio::spawn(run(socket, script.clone(), to_send, hold));
         Self {
             script,
             outgoing,
             held_calls,
-            waiting: Vec::new(),
+            inbox: Vec::new(),
             link,
         }
     }
 
-    pub async fn greet(&self) {
+    pub async fn send_hello(&self) {
         let hello = json!({
             "protocol": 1, "version": "0.1.0", "browser": "Chrome/156.0.8078.79", "userAgent": "Mozilla/5.0 (scripted)", "installId": "test",
         });
-        self.event("hello", hello).await;
+        self.send_event("hello", hello).await;
     }
 
-    /// From now on the test answers this call, by the name of a call or of a CDP method.
+    /// From now on the test replies to calls with this name (or CDP method).
     pub fn hold(&self, name: &str) {
-        self.script.lock().unwrap().held.insert(name.to_owned());
+        self.script.held.lock().unwrap().insert(name.to_owned());
     }
 
-    /// Stops answering pings and calls; the socket stays open.
-    pub fn mute(&self) {
-        self.script.lock().unwrap().mute = true;
+    /// Stops replying to pings and calls. The socket stays open and is read.
+    pub fn stop_replying(&self) {
+        self.script.behavior.send_replace(Behavior::Silent);
     }
 
-    /// Stops reading; the socket stays open.
-    pub fn deafen(&self) {
-        self.script.lock().unwrap().deaf = true;
+    /// Stops reading. The socket stays open.
+    pub fn stop_reading(&self) {
+        self.script.behavior.send_replace(Behavior::Stalled);
     }
 
-    /// The next call of this name that is held back.
+    /// Waits for the next held call with this name.
     pub async fn held_call(&mut self, name: &str) -> Call {
-        if let Some(at) = self.waiting.iter().position(|call| call.name == name) {
-            return self.waiting.remove(at);
+        if let Some(at) = self.inbox.iter().position(|call| call.name == name) {
+            return self.inbox.remove(at);
         }
         let finding = async {
             while let Some(call) = self.held_calls.recv().await {
                 if call.name == name {
                     return call;
                 }
-                self.waiting.push(call);
+                self.inbox.push(call);
             }
-            panic!("{name}: the link has ended");
+            panic!("{name}: the connection has ended");
         };
         within(name, finding).await
     }
 
-    /// Everything asked so far, by name.
+    /// The calls with this name received until now.
     pub fn calls(&self, name: &str) -> Vec<Call> {
-        self.script
-            .lock()
-            .unwrap()
-            .calls
+        let calls = self.script.calls.borrow();
+        calls
             .iter()
             .filter(|call| call.name == name)
             .cloned()
             .collect()
     }
 
-    /// The names of all calls so far, in order.
+    /// The names of all calls received until now, in order.
     pub fn call_names(&self) -> Vec<String> {
-        self.script
-            .lock()
-            .unwrap()
-            .calls
-            .iter()
-            .map(|call| call.name.clone())
-            .collect()
+        let calls = self.script.calls.borrow();
+        calls.iter().map(|call| call.name.clone()).collect()
     }
 
     pub async fn until_called(&self, name: &str, times: usize) {
-        until(&format!("{name} is called {times} times"), async || {
-            (self.calls(name).len() >= times).then_some(())
+        self.until_calls(&format!("{name} is called {times} times"), |calls| {
+            count(calls, name) >= times
         })
         .await;
     }
 
-    pub async fn answer(&self, call: &Call, result: Value) {
+    /// Waits until all calls received meet a condition.
+    pub async fn until_calls(&self, what: &str, condition: impl Fn(&[Call]) -> bool) {
+        let mut calls = self.script.calls.subscribe();
+        within(what, calls.wait_for(|calls| condition(calls)))
+            .await
+            .unwrap();
+    }
+
+    pub async fn reply(&self, call: &Call, result: Value) {
         self.send_text(json!({ "id": call.id, "result": result }).to_string())
             .await;
     }
 
-    pub async fn fail(&self, call: &Call, error: Value) {
+    pub async fn reply_error(&self, call: &Call, error: Value) {
         self.send_text(json!({ "id": call.id, "error": error }).to_string())
             .await;
     }
 
-    pub async fn event(&self, name: &str, params: Value) {
+    pub async fn send_event(&self, name: &str, params: Value) {
         self.send_text(json!({ "method": name, "params": params }).to_string())
             .await;
     }
 
-    /// A debugger event of a tab.
-    pub async fn cdp_event(&self, tab: i64, method: &str, params: Value) {
-        self.event(
-            "cdpEvent",
-            json!({ "tabId": tab, "method": method, "params": params }),
-        )
-        .await;
+    /// Sends a debugger event of a tab.
+    pub async fn send_cdp_event(&self, tab: i64, method: &str, params: Value) {
+        let params = json!({ "tabId": tab, "method": method, "params": params });
+        self.send_event("cdpEvent", params).await;
     }
 
-    /// A debugger event of a target below a tab.
-    pub async fn child_event(&self, tab: i64, child: &str, method: &str, params: Value) {
-        self.event(
-            "cdpEvent",
-            json!({ "tabId": tab, "method": method, "params": params, "childSessionId": child }),
-        )
-        .await;
+    /// Sends a debugger event of a child target, by its session.
+    pub async fn send_child_event(&self, tab: i64, child: &str, method: &str, params: Value) {
+        let params =
+            json!({ "tabId": tab, "method": method, "params": params, "childSessionId": child });
+        self.send_event("cdpEvent", params).await;
     }
 
     pub async fn send_text(&self, text: impl Into<String>) {
         self.send_message(Message::text(text.into())).await;
     }
 
+    /// Ignores failures: a test that expects the connection to end uses `wait_for_close`.
     pub async fn send_message(&self, message: Message) {
-        // When the link has ended, nobody hears it; tests ask for that with `closed`.
-        let _ = within("a message is sent", self.outgoing.send(message)).await;
+        let _ = within("send a message", self.outgoing.send(message)).await;
     }
 
-    /// Waits until the relay closes.
-    pub async fn closed(self) -> Option<(u16, String)> {
-        within("the relay closes the extension's link", self.link)
+    /// Waits until the relay closes the connection, and returns the code and reason of its close frame.
+    pub async fn wait_for_close(self) -> Option<(u16, String)> {
+        within("the relay closes the extension's connection", self.link)
             .await
             .unwrap()
     }
 
-    /// Goes without a word, as a service worker that is killed.
-    pub async fn vanish(self) {
+    /// Drops the connection without a close frame, like a service worker that is killed.
+    pub async fn drop_connection(self) {
         self.link.abort();
         let _ = self.link.await;
     }
 }
 
+/// How many of these calls have this name.
+fn count(calls: &[Call], name: &str) -> usize {
+    calls.iter().filter(|call| call.name == name).count()
+}
+
 async fn run(
     socket: Socket,
-    tabs: Vec<Value>,
-    script: Arc<Mutex<Script>>,
+    script: Arc<Script>,
     mut to_send: mpsc::Receiver<Message>,
     hold: mpsc::UnboundedSender<Call>,
 ) -> Option<(u16, String)> {
     let (mut sink, mut stream) = socket.split();
+    let mut behavior = script.behavior.subscribe();
     loop {
-        let deaf = script.lock().unwrap().deaf;
-        let answer = tokio::select! {
-            message = stream.next(), if !deaf => match message {
-                Some(Ok(Message::Text(text))) => on_text(&text, &tabs, &script, &hold).map(Message::text),
-                Some(Ok(Message::Close(frame))) => return link::close_of(frame),
+        let reads = *behavior.borrow_and_update() != Behavior::Stalled;
+        let message = tokio::select! {
+            biased;
+            Ok(()) = behavior.changed() => continue,
+            message = stream.next(), if reads => match message {
+                Some(Ok(Message::Text(text))) => script.reply_to(&text, &hold).map(Message::text),
+                Some(Ok(Message::Close(frame))) => return link::code_and_reason(frame),
                 Some(Ok(_)) => None,
                 Some(Err(_)) | None => return None,
             },
-            message = to_send.recv() => match message {
-                Some(message) => Some(message),
-                None => return None,
-            },
+            message = to_send.recv() => Some(message?),
         };
-        if let Some(answer) = answer {
-            // After a failure the reader says how the link ended.
-            let _ = sink.send(answer).await;
+        if let Some(message) = message {
+            // If sending fails, reading returns the reason.
+            let _ = sink.send(message).await;
         }
     }
 }
 
-fn on_text(
-    text: &str,
-    tabs: &[Value],
-    script: &Mutex<Script>,
-    hold: &mpsc::UnboundedSender<Call>,
-) -> Option<String> {
-    let mut script = script.lock().unwrap();
-    let call = match read_call(text) {
-        _ if script.mute => return None,
-        Some(call) => call,
-        None => return Some(json!({ "method": "pong" }).to_string()),
-    };
-    script.calls.push(call.clone());
-    if script.held.contains(&call.name) {
-        let _ = hold.send(call);
-        return None;
-    }
-    let result = match call.name.as_str() {
-        "listTabs" => json!({ "tabs": tabs }),
-        "Page.getFrameTree" => {
-            json!({ "frameTree": { "frame": { "id": target_of(call.tab.unwrap()), "url": "https://example.com/" } } })
+impl Script {
+    /// Records a call and returns the reply to it, unless the test holds it.
+    fn reply_to(&self, text: &str, hold: &mpsc::UnboundedSender<Call>) -> Option<String> {
+        if *self.behavior.borrow() == Behavior::Silent {
+            return None;
         }
-        "attachTab" | "detachTab" | "activateTab" | "closeTab" => json!({}),
-        // So that a test can see from the answer which question it belongs to.
-        _ => json!({ "echo": call.name, "params": call.params() }),
-    };
-    Some(json!({ "id": call.id, "result": result }).to_string())
+        let Some(call) = read_call(text) else {
+            return Some(json!({ "method": "pong" }).to_string());
+        };
+        self.calls.send_modify(|calls| calls.push(call.clone()));
+        if self.held.lock().unwrap().contains(&call.name) {
+            let _ = hold.send(call);
+            return None;
+        }
+        let result = match call.name.as_str() {
+            "listTabs" => json!({ "tabs": self.tabs }),
+            "Page.getFrameTree" => {
+                json!({ "frameTree": { "frame": { "id": target_of(call.tab.unwrap()), "url": "https://example.com/" } } })
+            }
+            "attachTab" | "detachTab" | "activateTab" | "closeTab" => json!({}),
+            // Lets a test see which request a reply belongs to.
+            _ => json!({ "echo": call.name, "params": call.params() }),
+        };
+        Some(json!({ "id": call.id, "result": result }).to_string())
+    }
 }
 
-/// `None` for a ping, the one message without an id.
+/// Returns `None` for a ping, the only message without an id.
 fn read_call(text: &str) -> Option<Call> {
     #[derive(Deserialize)]
     struct Envelope<'a> {
@@ -316,7 +324,7 @@ pub fn tab(id: i64) -> Value {
     })
 }
 
-/// The DevTools target id of the tab of this number.
+/// The DevTools target id of a tab.
 pub fn target_of(tab: i64) -> String {
     format!("{:032X}", 0xAB00 + tab)
 }

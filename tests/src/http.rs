@@ -1,4 +1,4 @@
-//! HTTP by hand over a plain socket: every byte of the request is the test's.
+//! Raw HTTP over a plain socket, so that a test controls every byte of a request.
 
 use std::fmt::Write as _;
 use std::net::Ipv4Addr;
@@ -10,14 +10,14 @@ use tokio::net::TcpStream;
 use crate::within;
 
 #[derive(Debug)]
-pub struct Answer {
+pub struct Response {
     pub status: u16,
     /// The status line and the headers, in lower case.
     pub head: String,
     pub body: String,
 }
 
-impl Answer {
+impl Response {
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
@@ -25,24 +25,24 @@ impl Answer {
 
 pub async fn connect(port: u16) -> TcpStream {
     within(
-        "a TCP connection",
+        "open a TCP connection",
         TcpStream::connect((Ipv4Addr::LOCALHOST, port)),
     )
     .await
     .unwrap()
 }
 
-pub async fn get(port: u16, path: &str, headers: &[(&str, &str)]) -> Answer {
+pub async fn get(port: u16, path: &str, headers: &[(&str, &str)]) -> Response {
     request(port, "GET", path, headers).await
 }
 
-/// One request. `Host` is the right one unless a header says otherwise.
-pub async fn request(port: u16, method: &str, path: &str, headers: &[(&str, &str)]) -> Answer {
+/// Sends one request without a body. `Host` is the relay's address unless `headers` has its own.
+pub async fn request(port: u16, method: &str, path: &str, headers: &[(&str, &str)]) -> Response {
     exchange(port, &head(port, method, path, headers)).await.1
 }
 
-/// Asks for a WebSocket; the stream stays open while it is kept.
-pub async fn upgrade(port: u16, path: &str, headers: &[(&str, &str)]) -> (TcpStream, Answer) {
+/// Requests a WebSocket. An accepted one stays open until the stream is dropped.
+pub async fn upgrade(port: u16, path: &str, headers: &[(&str, &str)]) -> (TcpStream, Response) {
     let websocket = [
         ("Upgrade", "websocket"),
         ("Connection", "Upgrade"),
@@ -56,6 +56,7 @@ pub async fn upgrade(port: u16, path: &str, headers: &[(&str, &str)]) -> (TcpStr
     .await
 }
 
+/// The head of a request, including the blank line that ends it.
 pub fn head(port: u16, method: &str, path: &str, headers: &[(&str, &str)]) -> String {
     let mut text = format!("{method} {path} HTTP/1.1\r\n");
     if !headers
@@ -70,55 +71,59 @@ pub fn head(port: u16, method: &str, path: &str, headers: &[(&str, &str)]) -> St
     text + "\r\n"
 }
 
-/// Sends these bytes and reads one answer.
-pub async fn exchange(port: u16, bytes: impl AsRef<[u8]>) -> (TcpStream, Answer) {
+/// Sends these bytes and reads one response.
+pub async fn exchange(port: u16, bytes: impl AsRef<[u8]>) -> (TcpStream, Response) {
     let mut stream = connect(port).await;
     stream.write_all(bytes.as_ref()).await.unwrap();
-    let answer = within("an HTTP answer", read_answer(&mut stream)).await;
-    (stream, answer)
+    let response = within("read an HTTP response", read_response(&mut stream)).await;
+    (stream, response)
 }
 
-async fn read_answer(stream: &mut TcpStream) -> Answer {
-    let mut read = Vec::new();
-    let end = loop {
-        if let Some(at) = read.windows(4).position(|bytes| bytes == b"\r\n\r\n") {
+async fn read_response(stream: &mut TcpStream) -> Response {
+    let mut received = Vec::new();
+    let body_start = loop {
+        if let Some(at) = received.windows(4).position(|bytes| bytes == b"\r\n\r\n") {
             break at + 4;
         }
-        assert_ne!(
-            stream.read_buf(&mut read).await.unwrap(),
-            0,
-            "closed in the head: {:?}",
-            String::from_utf8_lossy(&read)
-        );
+        read_more(stream, &mut received).await;
     };
-    let head = String::from_utf8_lossy(&read[..end]).to_lowercase();
+    let head = String::from_utf8_lossy(&received[..body_start]).to_lowercase();
     let length: usize = head
         .lines()
         .find_map(|line| line.strip_prefix("content-length: "))
         .map_or(0, |length| length.parse().unwrap());
-    while read.len() < end + length {
-        assert_ne!(
-            stream.read_buf(&mut read).await.unwrap(),
-            0,
-            "closed in the body: {head}"
-        );
+    while received.len() < body_start + length {
+        read_more(stream, &mut received).await;
     }
     let status = head
         .split(' ')
         .nth(1)
         .and_then(|status| status.parse().ok())
-        .expect("a status");
-    Answer {
+        .expect("the response has a status");
+    Response {
         status,
-        body: String::from_utf8_lossy(&read[end..end + length]).into_owned(),
+        body: String::from_utf8_lossy(&received[body_start..body_start + length]).into_owned(),
         head,
     }
 }
 
-/// The bytes that come until the other end closes.
+async fn read_more(stream: &mut TcpStream, received: &mut Vec<u8>) {
+    assert_ne!(
+        stream.read_buf(received).await.unwrap(),
+        0,
+        "closed before the response was complete: {:?}",
+        String::from_utf8_lossy(received)
+    );
+}
+
+/// Reads until the other end closes the connection.
 pub async fn read_to_end(stream: &mut TcpStream) -> Vec<u8> {
-    let mut read = Vec::new();
-    // A connection that is reset is as closed as one that is shut down.
-    let _ = within("the end of a connection", stream.read_to_end(&mut read)).await;
-    read
+    let mut received = Vec::new();
+    // A reset ends the connection as well.
+    let _ = within(
+        "wait for the end of the connection",
+        stream.read_to_end(&mut received),
+    )
+    .await;
+    received
 }

@@ -1,5 +1,5 @@
-//! What the tests and benchmarks of the relay share: the relay as a real process, and a scripted peer for each of its
-//! sides. Nothing here knows what the relay ought to do; that is for the tests to say.
+//! Support code for the tests that run the relay as a real process: the process itself, and a scripted peer for each
+//! of its two sides. It makes no assumptions about what the relay should do; that is up to the tests.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -18,28 +18,28 @@ use std::time::Duration;
 
 pub use client::{Client, Reply};
 pub use extension::{Call, EXTENSION_ID, ScriptedExtension, tab, target_of};
-pub use process::{Ended, program, run};
-pub use relay::{Relay, Start};
+pub use process::{Exit, binary, run};
+pub use relay::{Relay, StartOptions, Stopped};
 
-/// How long anything that should happen may take on a busy machine. Nothing waits this long in a run that succeeds.
-pub const DEADLINE: Duration = Duration::from_secs(20);
+/// Generous, because the machine may be busy. A passing test never waits this long.
+pub const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Waits for something that has to happen.
+/// Awaits something that must happen, and panics with `what` if it does not.
 pub async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(DEADLINE, future)
+    tokio::time::timeout(TIMEOUT, future)
         .await
-        .unwrap_or_else(|late| panic!("{what}: {late}"))
+        .unwrap_or_else(|elapsed| panic!("{what}: {elapsed}"))
 }
 
-/// Asks again and again, for what a process or a file has no event to tell.
-pub async fn until<T>(what: &str, mut ask: impl AsyncFnMut() -> Option<T>) -> T {
-    let asking = async {
+/// Polls until `check` returns a value. Only for the state of another process or of a file, which sends no event.
+pub async fn until<T>(what: &str, mut check: impl AsyncFnMut() -> Option<T>) -> T {
+    let polling = async {
         loop {
-            if let Some(value) = ask().await {
+            if let Some(value) = check().await {
                 return value;
             }
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    within(what, asking).await
+    within(what, polling).await
 }

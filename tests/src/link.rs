@@ -1,4 +1,4 @@
-//! One WebSocket to the relay, for either of its sides.
+//! Opens a WebSocket to the relay, for either of its sides.
 
 use tokio::net::TcpStream;
 use tokio_tungstenite::WebSocketStream;
@@ -11,7 +11,7 @@ use crate::{http, within};
 
 pub(crate) type Socket = WebSocketStream<TcpStream>;
 
-/// A WebSocket, or the status that it was refused with.
+/// Returns the HTTP status if the relay refuses the upgrade.
 pub(crate) async fn open(port: u16, path: &str, headers: &[(&str, &str)]) -> Result<Socket, u16> {
     let mut request = format!("ws://127.0.0.1:{port}{path}")
         .into_client_request()
@@ -28,7 +28,7 @@ pub(crate) async fn open(port: u16, path: &str, headers: &[(&str, &str)]) -> Res
     let stream = http::connect(port).await;
     stream.set_nodelay(true).unwrap();
     let opened = within(
-        "a WebSocket",
+        "open a WebSocket",
         tokio_tungstenite::client_async_with_config(request, stream, Some(config)),
     )
     .await;
@@ -39,7 +39,7 @@ pub(crate) async fn open(port: u16, path: &str, headers: &[(&str, &str)]) -> Res
     }
 }
 
-/// How a link ended: the code and reason of the close frame, or `None` for a connection that just went.
-pub(crate) fn close_of(frame: Option<CloseFrame>) -> Option<(u16, String)> {
+/// The code and reason of a close frame.
+pub(crate) fn code_and_reason(frame: Option<CloseFrame>) -> Option<(u16, String)> {
     frame.map(|frame| (frame.code.into(), frame.reason.to_string()))
 }

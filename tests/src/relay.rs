@@ -1,4 +1,4 @@
-//! One relay process with a home of its own. It is ended when the test is done with it, and no other process is.
+//! One relay process with its own home folder. Dropping it ends that process and no other.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -9,20 +9,20 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::process::{self, Ended};
-use crate::{http, program, until};
+use crate::process::{self, Exit};
+use crate::{binary, http, until};
 
-/// How a relay is to be started.
-pub struct Start<'a> {
+pub struct StartOptions<'a> {
+    /// For `tabwire serve`.
     pub arguments: &'a [&'a str],
     pub environment: &'a [(&'a str, &'a str)],
-    /// `None` for a new one.
+    /// The folder that holds the home; `None` creates a new one.
     pub home: Option<Arc<TempDir>>,
-    /// As the shell says it: `000`.
+    /// In octal, as the shell takes it: `022`.
     pub umask: Option<&'a str>,
 }
 
-impl Default for Start<'_> {
+impl Default for StartOptions<'_> {
     fn default() -> Self {
         Self {
             arguments: &["--port", "0"],
@@ -35,88 +35,84 @@ impl Default for Start<'_> {
 
 pub struct Relay {
     pub port: u16,
-    /// Holds the relay's home in `home`; the folder goes when the last relay that uses it has gone.
+    /// Holds the relay's home in `home`, and is removed with the last relay that uses it.
     folder: Arc<TempDir>,
-    /// What the process says goes to files: nobody has to read along.
+    /// Output goes to files, not to pipes: a full pipe would block the relay, and what it wrote before it replied
+    /// can be read at once.
     output: TempDir,
     child: Child,
 }
 
+/// What is left of a relay that was stopped.
+pub struct Stopped {
+    pub exit: Exit,
+    pub home: PathBuf,
+    pub folder: Arc<TempDir>,
+}
+
 impl Relay {
-    /// `tabwire serve --port 0` and these arguments, ready for connections.
+    /// Runs `tabwire serve --port 0` with these arguments and waits until it accepts connections.
     pub async fn start(arguments: &[&str]) -> Self {
-        let arguments = [&["--port", "0"], arguments].concat();
-        Self::start_as(Start {
-            arguments: &arguments,
-            ..Start::default()
+        Self::start_with(StartOptions {
+            arguments: &[&["--port", "0"], arguments].concat(),
+            ..StartOptions::default()
         })
         .await
     }
 
-    pub async fn start_as(start: Start<'_>) -> Self {
-        match Self::try_start(start).await {
+    pub async fn start_with(options: StartOptions<'_>) -> Self {
+        match Self::try_start(options).await {
             Ok(relay) => relay,
-            Err(ended) => panic!("the relay did not start: {ended:?}"),
+            Err(exit) => panic!("the relay did not start: {exit:?}"),
         }
     }
 
-    /// Also for a start that is to fail.
-    pub async fn try_start(start: Start<'_>) -> Result<Self, Ended> {
-        let folder = start.home.unwrap_or_else(new_home);
+    /// Returns the exit of a relay that fails to start.
+    pub async fn try_start(options: StartOptions<'_>) -> Result<Self, Exit> {
         let output = TempDir::new().unwrap();
-        let mut command = match start.umask {
-            None => process::command(&home_in(&folder)),
-            Some(umask) => {
-                // The shell becomes the relay, so that the process is the one that is watched and ended.
-                let mut shell = Command::new("sh");
-                shell
-                    .args(["-c", "umask \"$1\"; shift; exec \"$@\"", "sh", umask])
-                    .arg(program());
-                process::isolate(&mut shell, &home_in(&folder));
-                shell
-            }
-        };
         let file = |name: &str| File::create(output.path().join(name)).unwrap();
-        command
+        let folder = options
+            .home
+            .unwrap_or_else(|| Arc::new(TempDir::new().unwrap()));
+        let child = command(&home_in(&folder), options.umask)
             .arg("serve")
-            .args(start.arguments)
-            .envs(start.environment.iter().copied())
+            .args(options.arguments)
+            .envs(options.environment.iter().copied())
             .stdout(file("stdout"))
-            .stderr(file("stderr"));
-        let child = command.spawn().expect("tabwire starts");
+            .stderr(file("stderr"))
+            .spawn()
+            .expect("tabwire starts");
         let mut relay = Self {
             port: 0,
             folder,
             output,
             child,
         };
-        let ready = until("the relay is ready or ends", async || {
-            let says = relay.stdout();
-            if says.contains("Ctrl-C stops") {
-                let port = says
+        match relay.until_ready().await {
+            Ok(port) => {
+                relay.port = port;
+                Ok(relay)
+            }
+            Err(code) => Err(relay.exit(code)),
+        }
+    }
+
+    /// Returns the port, or the exit code if the process ends first.
+    async fn until_ready(&mut self) -> Result<u16, Option<i32>> {
+        until("the relay is ready or exits", async || {
+            let stdout = self.stdout();
+            if stdout.contains("Ctrl-C stops") {
+                let port = stdout
                     .split("127.0.0.1:")
                     .nth(1)
                     .and_then(|rest| rest.split(',').next())
                     .and_then(|port| port.parse().ok());
                 return Some(Ok(port.expect("the first line names the port")));
             }
-            relay
-                .child
-                .try_wait()
-                .unwrap()
-                .map(|status| Err(status.code()))
-        });
-        match ready.await {
-            Ok(port) => {
-                relay.port = port;
-                Ok(relay)
-            }
-            Err(code) => Err(Ended {
-                code,
-                stdout: relay.stdout(),
-                stderr: relay.stderr(),
-            }),
-        }
+            let exited = self.child.try_wait().unwrap();
+            exited.map(|status| Err(status.code()))
+        })
+        .await
     }
 
     pub fn pid(&self) -> u32 {
@@ -127,13 +123,18 @@ impl Relay {
         home_in(&self.folder)
     }
 
-    /// To start another relay in the same home.
+    /// For another relay that uses the same home.
     pub fn shared_home(&self) -> Arc<TempDir> {
         self.folder.clone()
     }
 
     pub fn token(&self) -> String {
         fs::read_to_string(self.home().join("auth-token")).unwrap()
+    }
+
+    /// The path of the client endpoint, with the token.
+    pub fn cdp_path(&self) -> String {
+        format!("/cdp?token={}", self.token())
     }
 
     pub fn stdout(&self) -> String {
@@ -144,7 +145,7 @@ impl Relay {
         fs::read_to_string(self.output.path().join("stderr")).unwrap()
     }
 
-    /// Resident memory now, in MiB.
+    /// Current resident memory in MiB.
     pub fn memory(&self) -> usize {
         let status = fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap();
         let kib = status
@@ -156,35 +157,50 @@ impl Relay {
         kib.parse::<usize>().unwrap() >> 10
     }
 
-    /// Whether it still runs and answers.
-    pub async fn lives(&mut self) -> bool {
+    /// Whether the process is running and responds.
+    pub async fn is_alive(&mut self) -> bool {
         self.child.try_wait().unwrap().is_none() && self.get("/").await["status"] == "ok"
     }
 
-    /// The JSON of an open page.
+    /// The JSON of a page that needs no token.
     pub async fn get(&self, path: &str) -> Value {
-        let answer = http::get(self.port, path, &[]).await;
-        assert_eq!(answer.status, 200, "GET {path}: {answer:?}");
-        answer.json()
+        let response = http::get(self.port, path, &[]).await;
+        assert_eq!(response.status, 200, "GET {path}: {response:?}");
+        response.json()
     }
 
     pub async fn until_clients(&self, count: usize) {
-        until("the number of clients", async || {
+        until(&format!("{count} clients are connected"), async || {
             (self.get("/").await["clients"] == count).then_some(())
         })
         .await;
     }
 
-    /// Asks it to end with a signal, and waits until it has.
-    pub async fn stop(mut self, signal: Signal) -> (Ended, PathBuf, Arc<TempDir>) {
+    pub async fn until_extension(&self, connected: bool) {
+        until(
+            &format!("the extension is connected: {connected}"),
+            async || (self.get("/").await["extension"] == connected).then_some(()),
+        )
+        .await;
+    }
+
+    /// Sends a signal and waits until the process has ended.
+    pub async fn stop(mut self, signal: Signal) -> Stopped {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
-        let status = until("the relay ends", async || self.child.try_wait().unwrap()).await;
-        let ended = Ended {
-            code: status.code(),
+        let status = until("the relay exits", async || self.child.try_wait().unwrap()).await;
+        Stopped {
+            exit: self.exit(status.code()),
+            home: self.home(),
+            folder: self.folder.clone(),
+        }
+    }
+
+    fn exit(&self, code: Option<i32>) -> Exit {
+        Exit {
+            code,
             stdout: self.stdout(),
             stderr: self.stderr(),
-        };
-        (ended, self.home(), self.folder.clone())
+        }
     }
 }
 
@@ -195,11 +211,20 @@ impl Drop for Relay {
     }
 }
 
-pub(crate) fn new_home() -> Arc<TempDir> {
-    Arc::new(TempDir::new().unwrap())
+fn command(home: &Path, umask: Option<&str>) -> Command {
+    let Some(umask) = umask else {
+        return process::command(home);
+    };
+    // `exec` keeps the pid, so the test still owns the relay and not a shell around it.
+    let mut shell = Command::new("sh");
+    shell
+        .args(["-c", "umask \"$1\"; shift; exec \"$@\"", "sh", umask])
+        .arg(binary());
+    process::isolate(&mut shell, home);
+    shell
 }
 
-/// The home itself is left to the relay to make.
+/// A subfolder, because the relay creates its home itself.
 fn home_in(folder: &TempDir) -> PathBuf {
-    Path::join(folder.path(), "home")
+    folder.path().join("home")
 }
