@@ -16,7 +16,6 @@
 //! A client's message goes `command::router` → a handler in `command` → `tab` or `session` → `emit`. The extension's
 //! message goes `event::link` → `event::replies`, `event::debugger` or `event::tabs` → `tab` or `session` → `emit`.
 
-mod api;
 mod command;
 mod emit;
 mod event;
@@ -25,8 +24,8 @@ mod protocol;
 mod session;
 mod tab;
 
-pub(crate) use api::MAX_WAITING_BYTES;
-pub use api::{CloseReason, Config, Input, Now, OnDisconnect, Output, PageSummary};
+pub(crate) use protocol::api::MAX_WAITING_BYTES;
+pub use protocol::api::{CloseReason, Config, Input, Now, OnDisconnect, Output, PageSummary};
 pub use protocol::error::CdpError;
 pub use protocol::{ids, wire};
 

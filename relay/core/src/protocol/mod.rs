@@ -1,6 +1,7 @@
-//! The lowest layer: what messages look like and which methods exist. It knows nothing of tabs, sessions or clients as
+//! The lowest layer: the interface of the core, what messages look like, and which methods exist. It knows nothing of tabs, sessions or clients as
 //! state, and nothing here keeps any.
 
+pub mod api;
 pub mod cdp;
 pub mod error;
 pub mod ids;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::protocol::ids::{ClientId, TargetId};
+use super::ids::{ClientId, TargetId};
 
 /// Time since the relay started. The core never reads a clock.
 pub type Now = Duration;
