@@ -1,7 +1,8 @@
-//! The pure core of the relay: everything that clients and the browser's extension say to each other.
+//! The pure core of the relay: everything that clients and the browser's extension say to each
+//! other.
 //!
-//! No sockets, tasks, clocks or randomness: inputs enter through [`Core::handle`], outputs leave through
-//! [`Core::poll_output`], and [`Core::poll_timeout`] returns when `TimeoutReached` is due.
+//! No sockets, tasks, clocks or randomness: inputs enter through [`Core::handle`], outputs leave
+//! through [`Core::poll_output`], and [`Core::poll_timeout`] returns when `TimeoutReached` is due.
 //!
 //! The folders are layers. A layer uses only those before it, which `tests/layers.rs` enforces:
 //!
@@ -13,8 +14,9 @@
 //! 6. `command`: what clients send
 //! 7. `event`: what the browser and the clock say
 //!
-//! A client's message goes `command::router` → a handler in `command` → `tab` or `session` → `emit`. The extension's
-//! message goes `event::link` → `event::replies`, `event::debugger` or `event::tabs` → `tab` or `session` → `emit`.
+//! A client's message goes `command::router` → a handler in `command` → `tab` or `session` →
+//! `emit`. The extension's message goes `event::link` → `event::replies`, `event::debugger` or
+//! `event::tabs` → `tab` or `session` → `emit`.
 
 mod command;
 mod emit;
@@ -92,8 +94,8 @@ impl Core {
         }
     }
 
-    /// Processes what could not be done while the input was handled: failed calls, commands whose tab has woken, and
-    /// messages that were waiting for the browser.
+    /// Processes what could not be done while the input was handled: failed calls, commands whose
+    /// tab has woken, and messages that were waiting for the browser.
     fn process_queues(&mut self) {
         loop {
             self.process_failed_calls();
@@ -143,7 +145,8 @@ impl Core {
         self.world.tabs.len()
     }
 
-    /// Whether nothing is left of clients and calls: true again whenever all clients have disconnected.
+    /// Whether nothing is left of clients and calls: true again whenever all clients have
+    /// disconnected.
     pub fn is_idle(&self) -> bool {
         self.world.clients.is_empty() && self.world.sessions.is_empty() && self.out.calls.is_idle()
     }

@@ -25,8 +25,8 @@ impl Core {
                 self.out.push(close);
                 Ok(Handled::Later)
             }
-            // Playwright sends this when it connects and gives up if it is refused. Downloads go where the person's
-            // browser puts them.
+            // Playwright sends this when it connects and gives up if it is refused. Downloads go
+            // where the person's browser puts them.
             "Browser.setDownloadBehavior" => Ok(Handled::empty()),
             // Cookies belong to the profile. Chrome serves them through any tab with a debugger.
             "Storage.getCookies" | "Storage.setCookies" | "Storage.clearCookies" => {

@@ -13,7 +13,8 @@ impl Core {
         self.world.clients.open(client_id, root);
     }
 
-    /// Nothing of a client remains: its sessions, what it waits for, and the debugger of tabs that nobody else uses.
+    /// Nothing of a client remains: its sessions, what it waits for, and the debugger of tabs that
+    /// nobody else uses.
     pub(crate) fn on_client_closed(&mut self, client_id: ClientId) {
         if self.world.clients.close(client_id) {
             self.release_client(client_id);

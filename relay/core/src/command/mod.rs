@@ -1,4 +1,5 @@
-//! What clients send: each message goes through `router` to the one handler of its method and target.
+//! What clients send: each message goes through `router` to the one handler of its method and
+//! target.
 
 mod browser;
 mod clients;

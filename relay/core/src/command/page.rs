@@ -19,7 +19,8 @@ impl Core {
         let session_id = caller.session_id;
         let init = self.find_init(session_id, &request);
         let tab = self.world.tabs.get(tab_id).ok_or(CdpError::TabClosed)?;
-        // Playwright repeats it when a frame disappears: the reply tells it whether the frame comes back.
+        // Playwright repeats it when a frame disappears: the reply tells it whether the frame comes
+        // back.
         let is_repeated = request.method == "Page.enable" && self.has_enabled(session_id, "Page");
         let joins = !is_repeated && self.world.answers_late_join(session_id, tab_id, &request);
         let join = init.filter(|_| joins);
@@ -60,8 +61,8 @@ impl Core {
     /// The init command that this is. Any other command ends the session's initialization.
     fn find_init(&mut self, session_id: SessionId, request: &Request<'_>) -> Option<&'static Init> {
         let session = self.world.sessions.get_mut(session_id)?;
-        // What changes how a page looks is a default while the client's library initializes, and a request of its user
-        // afterwards.
+        // What changes how a page looks is a default while the client's library initializes, and a
+        // request of its user afterwards.
         let has_started = session.journal().has_started();
         let init = init::find(&request.method)
             .filter(|init| init.replay != Replay::Default || !has_started)

@@ -103,8 +103,8 @@ impl Core {
         self.detach_if_unused(ready.tab_id);
     }
 
-    /// Everything that a session sent before it enabled something is answered. Whoever had it enabled may have left in
-    /// the meantime.
+    /// Everything that a session sent before it enabled something is answered. Whoever had it
+    /// enabled may have left in the meantime.
     pub(crate) fn on_join_barrier_passed(&mut self, caller: Caller, request: Request<'_>) {
         let session_id = caller.session_id;
         if !self.world.sessions.contains(session_id) {
@@ -114,7 +114,8 @@ impl Core {
             Command::Lifecycle => LIFECYCLE,
             _ => cdp::domain(&request.method),
         };
-        // A session that has it enabled already only repeated itself: routing it would wait at a barrier again.
+        // A session that has it enabled already only repeated itself: routing it would wait at a
+        // barrier again.
         if self.has_enabled(session_id, switch)
             || self.world.sessions.is_enabled_elsewhere(session_id, switch)
         {

@@ -1,5 +1,5 @@
-//! `Target.*`: discovering targets, and opening and closing sessions and tabs. Answered here for every session; Chrome
-//! receives only what concerns the children of a page.
+//! `Target.*`: discovering targets, and opening and closing sessions and tabs. Answered here for
+//! every session; Chrome receives only what concerns the children of a page.
 
 use serde::Deserialize;
 

@@ -40,8 +40,9 @@ impl Core {
         }
     }
 
-    /// The session id in a message to a client; `None` for its root session. A session that has ended keeps its id,
-    /// because the client waits for the reply under it. A root session ends only with its client.
+    /// The session id in a message to a client; `None` for its root session. A session that has
+    /// ended keeps its id, because the client waits for the reply under it. A root session ends
+    /// only with its client.
     fn announced_session(&self, id: SessionId) -> Option<SessionId> {
         let session = self.world.sessions.get(id);
         let is_root = session.is_some_and(|session| session.is_root());
@@ -92,7 +93,8 @@ impl Core {
         }
     }
 
-    /// Sends the error reply of a failed call at once. What else follows from the failure is queued.
+    /// Sends the error reply of a failed call at once. What else follows from the failure is
+    /// queued.
     pub(crate) fn fail_call(&mut self, call: PendingCall, error: &CdpError) {
         self.send_call_error(&call, error);
         self.out.queue_failed(FailedCall {

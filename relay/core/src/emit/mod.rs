@@ -1,5 +1,5 @@
-//! What leaves the core: calls to the extension, and replies and events to clients. Nothing here decides what happens
-//! next, so sending never re-enters the core.
+//! What leaves the core: calls to the extension, and replies and events to clients. Nothing here
+//! decides what happens next, so sending never re-enters the core.
 
 pub mod messages;
 pub mod out;

@@ -1,4 +1,5 @@
-//! The core's effects: messages to send, calls in flight, and work that has to wait until the current input is handled.
+//! The core's effects: messages to send, calls in flight, and work that has to wait until the
+//! current input is handled.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -52,8 +53,8 @@ pub(crate) struct Out {
     is_connected: bool,
     tab_call_timeout: Duration,
     command_timeout: Duration,
-    /// Failed calls and commands of woken tabs. `Core::handle` processes both when the current input is handled:
-    /// sending a call must not re-enter the code that sends it.
+    /// Failed calls and commands of woken tabs. `Core::handle` processes both when the current
+    /// input is handled: sending a call must not re-enter the code that sends it.
     failed: VecDeque<FailedCall>,
     ready: VecDeque<ReadyCommand>,
 }

@@ -1,5 +1,6 @@
-//! What a page's sessions receive about its contexts, frames and lifecycle. For a dormant tab the relay synthesizes what
-//! a live page would send; for a live one it repeats what other sessions have already received.
+//! What a page's sessions receive about its contexts, frames and lifecycle. For a dormant tab the
+//! relay synthesizes what a live page would send; for a live one it repeats what other sessions
+//! have already received.
 
 use crate::Core;
 use crate::model::contexts::{Context, Created, World};
@@ -16,8 +17,8 @@ pub(crate) const CONTEXT_DESTROYED: &str = "Runtime.executionContextDestroyed";
 impl Core {
     // ---- contexts ----
 
-    /// Adds the contexts that a dormant tab's document would have: the default one and, after a navigation
-    /// (`with_worlds`), one for each isolated world that clients' scripts run in.
+    /// Adds the contexts that a dormant tab's document would have: the default one and, after a
+    /// navigation (`with_worlds`), one for each isolated world that clients' scripts run in.
     pub(crate) fn synthesize_contexts(&mut self, tab_id: TabId, with_worlds: bool) {
         let mut worlds = vec![World::Default];
         if with_worlds {
@@ -34,8 +35,8 @@ impl Core {
         }
     }
 
-    /// Adds the context of `Page.createIsolatedWorld` and announces it. Returns the command's result, and whether the
-    /// world is new.
+    /// Adds the context of `Page.createIsolatedWorld` and announces it. Returns the command's
+    /// result, and whether the world is new.
     pub(crate) fn synthesize_world(
         &mut self,
         tab_id: TabId,
@@ -75,8 +76,8 @@ impl Core {
         }
     }
 
-    /// Announces a page's contexts to one session. If the session receives frames, the contexts of a frame wait until
-    /// the frame was announced.
+    /// Announces a page's contexts to one session. If the session receives frames, the contexts of
+    /// a frame wait until the frame was announced.
     pub(crate) fn announce_contexts_to(&mut self, session_id: SessionId) {
         let Some(session) = self.world.sessions.get(session_id) else {
             return;
@@ -101,7 +102,8 @@ impl Core {
 
     // ---- frames ----
 
-    /// Updates the known frames from Chrome's frame tree, with Chrome's ids, and announces new ones.
+    /// Updates the known frames from Chrome's frame tree, with Chrome's ids, and announces new
+    /// ones.
     pub(crate) fn on_frame_tree(&mut self, tab_id: TabId, tree: &str) {
         let Some(tab) = self.world.tabs.get(tab_id) else {
             return;
@@ -110,8 +112,8 @@ impl Core {
         self.learn_frames(tab_id, &tree, None);
     }
 
-    /// Announces the frames of a tree that were unknown, and their contexts, except to the session that requested the
-    /// tree and receives it as a reply.
+    /// Announces the frames of a tree that were unknown, and their contexts, except to the session
+    /// that requested the tree and receives it as a reply.
     pub(crate) fn learn_frames(&mut self, tab_id: TabId, tree: &str, asker: Option<SessionId>) {
         let Some(tab) = self.world.tabs.get_mut(tab_id) else {
             return;
@@ -150,8 +152,8 @@ impl Core {
 
     // ---- lifecycle ----
 
-    /// Sends the lifecycle events that match a dormant tab's load status: those that are new to all sessions, or all of
-    /// them to one session that just enabled them.
+    /// Sends the lifecycle events that match a dormant tab's load status: those that are new to all
+    /// sessions, or all of them to one session that just enabled them.
     pub(crate) fn synthesize_lifecycle(&mut self, tab_id: TabId, only: Option<SessionId>) {
         let timestamp = self.out.now.as_secs_f64();
         let Some(tab) = self.world.tabs.get_mut(tab_id) else {
@@ -193,7 +195,8 @@ impl Core {
         self.synthesize_lifecycle(tab_id, None);
     }
 
-    /// Sends a session that has just enabled a switch what other sessions of its target received before.
+    /// Sends a session that has just enabled a switch what other sessions of its target received
+    /// before.
     pub(crate) fn send_mirrored(&mut self, session_id: SessionId, switch: &str) {
         let session = self.world.sessions.get(session_id);
         let Some(target) = session.map(|session| session.target().clone()) else {

@@ -1,5 +1,5 @@
-//! Target announcements: `targetInfo` objects, `Target.targetCreated`, `Target.attachedToTarget` and their counterparts,
-//! and the sessions that are opened with them.
+//! Target announcements: `targetInfo` objects, `Target.targetCreated`, `Target.attachedToTarget`
+//! and their counterparts, and the sessions that are opened with them.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -102,8 +102,8 @@ impl Core {
         tabs.find_target(id).or_else(|| tabs.find_child(id))
     }
 
-    /// The target with this DevTools id, if this client may attach to it: to a child only if it was announced to the
-    /// client.
+    /// The target with this DevTools id, if this client may attach to it: to a child only if it was
+    /// announced to the client.
     pub(crate) fn find_attachable(&self, client_id: ClientId, id: &str) -> Option<Target> {
         let target = self.find_target(id)?;
         let is_announced = || {
@@ -166,7 +166,8 @@ impl Core {
 
     // ---- tabs ----
 
-    /// A tab has appeared: announces it to every session that discovers targets, and attaches it where requested.
+    /// A tab has appeared: announces it to every session that discovers targets, and attaches it
+    /// where requested.
     pub(crate) fn announce_tab(&mut self, tab_id: TabId) {
         for session_id in self.world.sessions.ids_at(None) {
             self.announce_created_to(session_id, tab_id);
@@ -216,7 +217,8 @@ impl Core {
         }
     }
 
-    /// Attaches a tab's page or `tab` target to a session that requested it with `Target.setAutoAttach`, once.
+    /// Attaches a tab's page or `tab` target to a session that requested it with
+    /// `Target.setAutoAttach`, once.
     pub(crate) fn auto_attach_tab(&mut self, session_id: SessionId, tab_id: TabId) {
         let Some(session) = self.world.sessions.get(session_id) else {
             return;

@@ -1,10 +1,11 @@
 //! Calls that are not answered in time.
 //!
-//! The browser has to attach, create and close within `tab_call_timeout`. A client's command may take as long as the page
-//! needs: it can await a promise or a slow load. So shortly before `command_timeout`, the page is probed. If it answers,
-//! the command is only slow and gets the same time again. If not, the page is stopped or hung, and the command fails.
-//! While a dialog is open, the page waits for a client and not the other way round. While a page navigates, both wait for
-//! a server.
+//! The browser has to attach, create and close within `tab_call_timeout`. A client's command may
+//! take as long as the page needs: it can await a promise or a slow load. So shortly before
+//! `command_timeout`, the page is probed. If it answers, the command is only slow and gets the same
+//! time again. If not, the page is stopped or hung, and the command fails. While a dialog is open,
+//! the page waits for a client and not the other way round. While a page navigates, both wait for a
+//! server.
 
 use std::collections::BTreeSet;
 
@@ -36,7 +37,8 @@ impl Core {
         }
     }
 
-    /// Until a slow server answers, Chrome holds back the commands to a page that is about to be left.
+    /// Until a slow server answers, Chrome holds back the commands to a page that is about to be
+    /// left.
     fn tabs_waiting_for_server(
         &self,
         overdue: &[(CallId, PendingCall)],
@@ -48,7 +50,8 @@ impl Core {
             .collect()
     }
 
-    /// Whether a navigation can take long because of a server. If no session has `Network` enabled, Chrome does not say.
+    /// Whether a navigation can take long because of a server. If no session has `Network` enabled,
+    /// Chrome does not say.
     fn may_wait_for_server(&self, call: &PendingCall) -> bool {
         let Some(debuggee) = call.debuggee() else {
             return false;

@@ -10,7 +10,8 @@ use crate::protocol::methods::event::Event;
 use crate::protocol::wire::{CdpEvent, TabDetached};
 
 impl Core {
-    /// A debugger event. While its tab wakes it is held, so that clients know a frame before they receive its events.
+    /// A debugger event. While its tab wakes it is held, so that clients know a frame before they
+    /// receive its events.
     pub(crate) fn on_cdp_event(&mut self, received: &CdpEvent<'_>) {
         let child_id = received.child_session_id.as_ref();
         let child_id = (!child_id.is_empty()).then(|| ChildId::new(child_id));
@@ -58,7 +59,8 @@ impl Core {
         tracing::info!(%tab_id, reason, "debugger detached");
         self.on_attachment_lost(tab_id, reason);
         if reason == "canceled_by_user" {
-            // The person took the tab back. Its sessions end, so that nothing attaches to it again by itself.
+            // The person took the tab back. Its sessions end, so that nothing attaches to it again
+            // by itself.
             let params = serde_json::json!({ "reason": reason }).to_string();
             for session_id in self.world.sessions.ids_on(&Target::Page(tab_id)) {
                 self.send_event(session_id, "Inspector.detached", &params);

@@ -18,7 +18,8 @@ impl Core {
         self.out.set_connected(true);
     }
 
-    /// Whatever was in flight has an unknown outcome and is never sent again: a click may already have happened.
+    /// Whatever was in flight has an unknown outcome and is never sent again: a click may already
+    /// have happened.
     pub(crate) fn on_extension_closed(&mut self) {
         if self.world.link.is_absent() {
             return;

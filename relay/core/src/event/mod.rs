@@ -1,4 +1,5 @@
-//! What the browser and the clock say: the extension's connection, its replies and events, and timeouts.
+//! What the browser and the clock say: the extension's connection, its replies and events, and
+//! timeouts.
 
 mod deadlines;
 mod debugger;

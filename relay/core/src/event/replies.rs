@@ -22,13 +22,15 @@ impl Core {
             Err(error) => self.on_failure(call, &error),
         }
         self.process_failed_calls();
-        // It may have been the only use of the tab: cookies are requested through a tab without sessions.
+        // It may have been the only use of the tab: cookies are requested through a tab without
+        // sessions.
         if let Some(tab_id) = tab_id {
             self.detach_if_unused(tab_id);
         }
     }
 
-    /// A call has failed, by an error of Chrome or by its timeout. Barriers may count as passed anyway.
+    /// A call has failed, by an error of Chrome or by its timeout. Barriers may count as passed
+    /// anyway.
     pub(crate) fn on_failure(&mut self, call: PendingCall, error: &CdpError) {
         if self.is_passed_by_error(&call, error) {
             self.on_success(call, "null");
@@ -144,7 +146,8 @@ impl Core {
         self.close_or_detach(tab_id);
     }
 
-    /// A tab was created or attached after its client received a timeout error. Nobody uses it, so it is detached.
+    /// A tab was created or attached after its client received a timeout error. Nobody uses it, so
+    /// it is detached.
     fn on_late_success(&mut self, tab_id: Option<TabId>, result: &str) {
         let tab_id = tab_id.or_else(|| {
             let report: TabReport = serde_json::from_str(result).ok()?;

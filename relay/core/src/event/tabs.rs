@@ -10,7 +10,8 @@ use crate::protocol::ids::{ClientId, TabId, TargetId};
 use crate::protocol::wire::{TabList, TabNavigated, TabReplaced, TabReport};
 
 impl Core {
-    /// The current tabs of a browser that has just connected. What was known before is brought up to date.
+    /// The current tabs of a browser that has just connected. What was known before is brought up
+    /// to date.
     pub(crate) fn on_tabs_listed(&mut self, result: &str) {
         if !self.world.link.awaits_tabs() {
             return;
@@ -66,8 +67,8 @@ impl Core {
         self.close_or_detach(tab_id);
     }
 
-    /// A debugger that outlived the extension's worker or the relay. What it has enabled is unknown, so it is detached,
-    /// and attached again if the tab is in use.
+    /// A debugger that outlived the extension's worker or the relay. What it has enabled is
+    /// unknown, so it is detached, and attached again if the tab is in use.
     fn replace_attachment(&mut self, tab_id: TabId) {
         self.out.detach(tab_id);
         let page = Target::Page(tab_id);

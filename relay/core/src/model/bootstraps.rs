@@ -1,11 +1,12 @@
-//! What Playwright prepares in every page when a function is exposed in one of them: it adds a script for new documents
-//! and runs the same script in the current one. A dormant tab accepts both commands and carries them out on waking:
+//! What Playwright prepares in every page when a function is exposed in one of them: it adds a
+//! script for new documents and runs the same script in the current one. A dormant tab accepts both
+//! commands and carries them out on waking:
 //!
 //! 1. `Runtime.evaluate` creates Playwright's helper object: answered with a handle of the relay.
-//! 2. `Runtime.callFunctionOn` runs the script through the helper: answered as done. Any other use of the helper,
-//!    including the exposed function itself, wakes the tab.
-//! 3. When the tab wakes, the helper is created and the script runs before anything else. The handle is translated from
-//!    then on.
+//! 2. `Runtime.callFunctionOn` runs the script through the helper: answered as done. Any other use
+//!    of the helper, including the exposed function itself, wakes the tab.
+//! 3. When the tab wakes, the helper is created and the script runs before anything else. The
+//!    handle is translated from then on.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -40,11 +41,13 @@ struct Bootstrap {
     run: Option<Arc<str>>,
 }
 
-/// The bootstraps of one document. One enters with the helper's creation, and leaves with its document or its session.
+/// The bootstraps of one document. One enters with the helper's creation, and leaves with its
+/// document or its session.
 #[derive(Debug, Default)]
 pub struct Bootstraps {
     list: Vec<Bootstrap>,
-    /// Handles are unique only within a tab, so that the texts of all tabs are equal and can be interned.
+    /// Handles are unique only within a tab, so that the texts of all tabs are equal and can be
+    /// interned.
     handles_used: usize,
 }
 
@@ -63,7 +66,8 @@ impl Bootstraps {
         handle
     }
 
-    /// Whether a call runs one of the session's scripts through a helper that has not run anything yet.
+    /// Whether a call runs one of the session's scripts through a helper that has not run anything
+    /// yet.
     pub fn can_run(&self, session_id: SessionId, params: &str, sources: &[String]) -> bool {
         let Some(object) = json::string_field(params, "objectId") else {
             return false;

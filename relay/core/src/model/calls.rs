@@ -1,5 +1,5 @@
-//! Calls to the extension that are waiting for a reply, and what the relay does with each reply. Work in several steps
-//! continues from reply to reply through these continuations.
+//! Calls to the extension that are waiting for a reply, and what the relay does with each reply.
+//! Work in several steps continues from reply to reply through these continuations.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -35,7 +35,8 @@ pub enum Continuation {
     Closed { caller: Caller, tab_id: TabId },
     /// A page that was silent for a long time has answered a probe.
     Probe,
-    /// The caller was already told that the call timed out. If the call succeeds anyway, its effect is reverted.
+    /// The caller was already told that the call timed out. If the call succeeds anyway, its effect
+    /// is reverted.
     Late,
     /// Nothing.
     Ignore,
@@ -250,10 +251,12 @@ impl PendingCall {
     }
 }
 
-/// How many scripts of ended sessions are remembered per tab, to be removed once Chrome has added them.
+/// How many scripts of ended sessions are remembered per tab, to be removed once Chrome has added
+/// them.
 const MAX_SCRIPTS_TO_REMOVE: usize = 50;
 
-/// A call enters when it is sent. It leaves with its reply, its deadline, its tab, its client, or the extension.
+/// A call enters when it is sent. It leaves with its reply, its deadline, its tab, its client, or
+/// the extension.
 #[derive(Debug, Default)]
 pub struct Calls {
     map: BTreeMap<CallId, PendingCall>,
@@ -311,7 +314,8 @@ impl Calls {
         self.take_where(|call| call.tab_id == Some(tab_id) && call.is_unawaited());
     }
 
-    /// A session has ended. Of its unawaited commands, only the scripts are still relevant, which have to be removed.
+    /// A session has ended. Of its unawaited commands, only the scripts are still relevant, which
+    /// have to be removed.
     pub fn forget_unawaited_of(&mut self, ended: SessionId, tab_id: TabId) {
         let is_of = |call: &PendingCall| matches!(&call.continuation, Continuation::Unawaited { session_id, .. } if *session_id == ended);
         self.take_where(|call| is_of(call) && !call.adds_script());

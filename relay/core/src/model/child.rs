@@ -1,4 +1,5 @@
-//! A child target of a tab's page: an out-of-process iframe or a worker, with its own debugger session.
+//! A child target of a tab's page: an out-of-process iframe or a worker, with its own debugger
+//! session.
 
 use super::mirror::Mirror;
 use crate::protocol::ids::{ChildId, TargetId};

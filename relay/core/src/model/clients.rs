@@ -1,4 +1,5 @@
-//! The connected clients, each with its root session and the messages it sent before the browser was ready.
+//! The connected clients, each with its root session and the messages it sent before the browser
+//! was ready.
 
 use std::collections::BTreeMap;
 

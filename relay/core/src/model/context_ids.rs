@@ -1,5 +1,6 @@
-//! Translates execution context ids in messages between clients and Chrome. Only the places listed in
-//! `protocol::methods::context_ids` change. Used only while a page's ids differ (see `contexts`).
+//! Translates execution context ids in messages between clients and Chrome. Only the places listed
+//! in `protocol::methods::context_ids` change. Used only while a page's ids differ (see
+//! `contexts`).
 
 use std::borrow::Cow;
 
@@ -26,7 +27,8 @@ pub fn names_synthetic(contexts: &Contexts, method: &str, params: &str) -> bool 
         .any(|id| contexts.is_synthetic(id))
 }
 
-/// Chrome's result, with the ids that clients know. Independent of the method: no other field has these paths.
+/// Chrome's result, with the ids that clients know. Independent of the method: no other field has
+/// these paths.
 pub fn result_to_announced<'r>(contexts: &Contexts, result: Cow<'r, str>) -> Cow<'r, str> {
     let to_announced = |value: &str| value_to_announced(contexts, value);
     let text = json::replace(result, EXCEPTION, to_announced);

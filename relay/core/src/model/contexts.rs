@@ -1,10 +1,12 @@
 //! The execution contexts of one tab's page, as its clients know them.
 //!
-//! 1. While the tab is dormant, contexts are synthetic: the default context of the main frame, and one for each isolated
-//!    world that a client named. They have ids of the relay.
-//! 2. When the tab wakes, Chrome reports the real contexts. A real context is paired with the synthetic one of the same
-//!    frame and world: the client keeps the id it knows, and ids are translated both ways from then on.
-//! 3. Contexts that appear later keep Chrome's ids, so a page that has navigated needs no translation.
+//! 1. While the tab is dormant, contexts are synthetic: the default context of the main frame, and
+//!    one for each isolated world that a client named. They have ids of the relay.
+//! 2. When the tab wakes, Chrome reports the real contexts. A real context is paired with the
+//!    synthetic one of the same frame and world: the client keeps the id it knows, and ids are
+//!    translated both ways from then on.
+//! 3. Contexts that appear later keep Chrome's ids, so a page that has navigated needs no
+//!    translation.
 
 use serde::Deserialize;
 
@@ -56,7 +58,8 @@ impl Context {
     }
 }
 
-/// A context enters with `synthesize` or `on_created`. It leaves with `on_destroyed`, `take_unpaired` or `clear`.
+/// A context enters with `synthesize` or `on_created`. It leaves with `on_destroyed`,
+/// `take_unpaired` or `clear`.
 #[derive(Debug, Default)]
 pub struct Contexts {
     list: Vec<Context>,
@@ -129,8 +132,8 @@ impl Contexts {
         (context, Created::New)
     }
 
-    /// Chrome created the world of a synthetic context. It reports the context itself later, or never if `Runtime` is
-    /// disabled.
+    /// Chrome created the world of a synthetic context. It reports the context itself later, or
+    /// never if `Runtime` is disabled.
     pub fn on_world_created(&mut self, frame: &str, world: &World, real: i64) {
         let mut synthetic = self.list.iter_mut().filter(|c| c.is_synthetic());
         if let Some(context) = synthetic.find(|c| c.is_of(frame, world)) {
@@ -200,7 +203,8 @@ impl Contexts {
         synthetic
     }
 
-    /// The debugger was detached before clients received anything from it: all contexts are synthetic again.
+    /// The debugger was detached before clients received anything from it: all contexts are
+    /// synthetic again.
     pub fn unpair_all(&mut self) {
         for context in &mut self.list {
             context.real = None;

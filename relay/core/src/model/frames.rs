@@ -1,7 +1,9 @@
-//! The frames of one tab's page, as its clients know them: the result of `Page.getFrameTree`, kept up to date by events,
-//! so that a client that connects later can be answered even if the page is busy.
+//! The frames of one tab's page, as its clients know them: the result of `Page.getFrameTree`, kept
+//! up to date by events, so that a client that connects later can be answered even if the page is
+//! busy.
 //!
-//! Frames of other processes are not here: they are targets of their own, and Chrome omits them too.
+//! Frames of other processes are not here: they are targets of their own, and Chrome omits them
+//! too.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -84,8 +86,9 @@ impl Frame {
 pub struct Frames {
     /// The CDP `Frame` of the main frame, once the debugger has reported it.
     main: Option<String>,
-    /// Child frames that clients know, parents first. A frame enters with the tree or `Page.frameAttached`. It leaves
-    /// with `Page.frameDetached` or with the document that contains it.
+    /// Child frames that clients know, parents first. A frame enters with the tree or
+    /// `Page.frameAttached`. It leaves with `Page.frameDetached` or with the document that contains
+    /// it.
     children: Vec<Frame>,
     is_complete: bool,
 }
@@ -192,7 +195,8 @@ impl Frames {
         self.children.retain(|frame| frame.id != id);
     }
 
-    /// The frames that a document contained are gone with it. Parents come first, so one pass finds all descendants.
+    /// The frames that a document contained are gone with it. Parents come first, so one pass finds
+    /// all descendants.
     fn remove_children_of(&mut self, id: &str) {
         let mut gone = vec![id.to_owned()];
         self.children.retain(|frame| {
@@ -225,7 +229,8 @@ impl Frames {
 
     /// The result of `Page.getFrameTree`; `fallback` as in [`Frames::main`].
     pub fn tree(&self, fallback: &serde_json::Value) -> String {
-        // Children come after their parents, so in reverse order a frame's children are ready before the frame.
+        // Children come after their parents, so in reverse order a frame's children are ready
+        // before the frame.
         let mut children: BTreeMap<&str, Vec<String>> = BTreeMap::new();
         for frame in self.children.iter().rev() {
             let own = children.remove(frame.id.as_str()).unwrap_or_default();

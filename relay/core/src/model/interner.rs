@@ -1,4 +1,5 @@
-//! Shares long strings that many sessions keep: a script that a client adds to hundreds of pages is stored once.
+//! Shares long strings that many sessions keep: a script that a client adds to hundreds of pages is
+//! stored once.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -6,7 +7,8 @@ use std::sync::Arc;
 /// Shorter strings are not worth the lookup.
 const MIN_INTERNED_LEN: usize = 1024;
 
-/// A string enters when it is first interned. It leaves in `forget_unused`, once nothing else refers to it.
+/// A string enters when it is first interned. It leaves in `forget_unused`, once nothing else
+/// refers to it.
 #[derive(Debug, Default)]
 pub struct Interner(HashSet<Arc<str>>);
 

@@ -1,6 +1,6 @@
-//! The init commands and settings of one session, in order. They are replayed when a dormant tab wakes and undone when
-//! the session ends. Recording continues while the tab is live, so that a tab that lost its debugger can be woken to
-//! the same state.
+//! The init commands and settings of one session, in order. They are replayed when a dormant tab
+//! wakes and undone when the session ends. Recording continues while the tab is live, so that a tab
+//! that lost its debugger can be woken to the same state.
 
 use std::sync::Arc;
 
@@ -25,11 +25,13 @@ pub struct Script {
     pub real: Option<String>,
 }
 
-/// An entry enters when its command is answered or forwarded. It leaves when a later command reverts or replaces it.
+/// An entry enters when its command is answered or forwarded. It leaves when a later command
+/// reverts or replaces it.
 #[derive(Debug, Default)]
 pub struct Journal {
     entries: Vec<Entry>,
-    /// The client has sent `Runtime.runIfWaitingForDebugger`: what follows are no longer its library's defaults.
+    /// The client has sent `Runtime.runIfWaitingForDebugger`: what follows are no longer its
+    /// library's defaults.
     started: bool,
 }
 

@@ -1,5 +1,6 @@
-//! Events that Chrome sends only once and that a session enabling their domain later would miss: scripts and style
-//! sheets, lifecycle events of frames, and contexts of child targets (`contexts` has those of the page itself).
+//! Events that Chrome sends only once and that a session enabling their domain later would miss:
+//! scripts and style sheets, lifecycle events of frames, and contexts of child targets (`contexts`
+//! has those of the page itself).
 
 use std::sync::Arc;
 
@@ -7,14 +8,15 @@ use crate::protocol::json;
 use crate::protocol::methods::domains::{LIFECYCLE, switch_of_event};
 use crate::protocol::methods::event::{Event, MIRRORED};
 
-/// A page that creates scripts endlessly must not fill the relay: the oldest of each kind are dropped, and very long
-/// events (a script with its whole source map) are not kept.
+/// A page that creates scripts endlessly must not fill the relay: the oldest of each kind are
+/// dropped, and very long events (a script with its whole source map) are not kept.
 const MAX_PER_KIND: usize = 5_000;
 const MAX_PARAMS_LEN: usize = 8 << 10;
 
 #[derive(Debug, Default)]
 pub struct Mirror {
-    /// An entry enters with its event. It leaves when the thing ends, with its document, or when its domain is disabled.
+    /// An entry enters with its event. It leaves when the thing ends, with its document, or when
+    /// its domain is disabled.
     entries: Vec<Entry>,
     /// The breakpoints at which the target is paused; empty while it runs.
     paused_at: Vec<String>,

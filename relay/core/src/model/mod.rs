@@ -1,5 +1,5 @@
-//! The state of the core: what is known of the browser and its tabs, and what each client has asked for. Fields are
-//! private to their owner. Nothing here sends a message.
+//! The state of the core: what is known of the browser and its tabs, and what each client has asked
+//! for. Fields are private to their owner. Nothing here sends a message.
 
 pub mod bootstraps;
 pub mod calls;
@@ -35,7 +35,8 @@ use tab::Tab;
 use tabs::Tabs;
 use target::Target;
 
-/// Everything the core knows. The other half of the core is [`Out`](crate::emit::out::Out), everything it does.
+/// Everything the core knows. The other half of the core is [`Out`](crate::emit::out::Out),
+/// everything it does.
 pub struct World {
     pub tabs: Tabs,
     pub sessions: Sessions,
@@ -89,8 +90,8 @@ impl World {
         }
     }
 
-    /// Whether a journal entry is sent to Chrome. A library's default that would be visible is not, unless the client
-    /// created the tab.
+    /// Whether a journal entry is sent to Chrome. A library's default that would be visible is not,
+    /// unless the client created the tab.
     pub fn reaches_chrome(&self, session: &Session, entry: &journal::Entry) -> bool {
         let is_default = entry.is_default
             && init::find(&entry.method).is_some_and(|init| init.replay == Replay::Default);
@@ -98,8 +99,8 @@ impl World {
         !is_default || tab.is_some_and(|tab| tab.was_created_by(session.client_id()))
     }
 
-    /// Whether a command is a library's visible default to a tab that the client did not create. Client libraries send
-    /// such defaults to every page and frame.
+    /// Whether a command is a library's visible default to a tab that the client did not create.
+    /// Client libraries send such defaults to every page and frame.
     pub fn is_withheld_default(
         &self,
         session_id: SessionId,
@@ -138,7 +139,8 @@ impl World {
             && !request.method.ends_with(".disable")
     }
 
-    /// Forgets what only the debugger knew: Chrome's identifiers of the scripts of the page's sessions.
+    /// Forgets what only the debugger knew: Chrome's identifiers of the scripts of the page's
+    /// sessions.
     pub fn forget_real_scripts(&mut self, tab_id: TabId) {
         let page = Target::Page(tab_id);
         let ids: Vec<SessionId> = self.sessions.ids_on(&page);
@@ -149,8 +151,8 @@ impl World {
         }
     }
 
-    /// Adds what Chrome has to receive from the page's sessions when the tab wakes: each command once, in the order they
-    /// were sent.
+    /// Adds what Chrome has to receive from the page's sessions when the tab wakes: each command
+    /// once, in the order they were sent.
     pub fn add_journaled_commands(&self, tab_id: TabId, commands: &mut Vec<Replayed>) {
         for (session_id, session) in self.sessions.on(&Target::Page(tab_id)) {
             for entry in session.journal().entries() {

@@ -8,8 +8,8 @@ use crate::protocol::ids::{ChildId, SessionId};
 /// What happens with a session's answer to a pause.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// It is sent to Chrome. The number identifies the pause, because the same request can be paused again before
-    /// Chrome has replied.
+    /// It is sent to Chrome. The number identifies the pause, because the same request can be
+    /// paused again before Chrome has replied.
     Decides(u64),
     /// Other sessions still have to answer.
     Released,
@@ -39,13 +39,15 @@ enum Body {
 
 type Key = (Option<ChildId>, String);
 
-/// The paused requests of one tab and its children. A request enters with `Fetch.requestPaused` or `Fetch.authRequired`.
-/// It leaves when Chrome accepts an answer, with `Network.loadingFailed`, with its last holder, or with the debugger.
+/// The paused requests of one tab and its children. A request enters with `Fetch.requestPaused` or
+/// `Fetch.authRequired`. It leaves when Chrome accepts an answer, with `Network.loadingFailed`,
+/// with its last holder, or with the debugger.
 #[derive(Debug, Default)]
 pub struct PausedRequests {
     map: BTreeMap<Key, Paused>,
-    /// Sessions that asked with `interceptResponse` to see the response of a request too, whatever their patterns. An
-    /// entry leaves with that response. If the page abandons the request, later entries push it out.
+    /// Sessions that asked with `interceptResponse` to see the response of a request too, whatever
+    /// their patterns. An entry leaves with that response. If the page abandons the request, later
+    /// entries push it out.
     expected_responses: VecDeque<(Key, SessionId)>,
     last_number: u64,
 }
@@ -71,9 +73,9 @@ impl PausedRequests {
         self.map.insert(key(child_id, &pause.request_id), paused);
     }
 
-    /// A session answers. If it continues the request unchanged (`releases`), it only gives up its own hold, and the
-    /// last session to do so resumes the request: Playwright and Puppeteer intercept everything to route one request,
-    /// and continue the rest.
+    /// A session answers. If it continues the request unchanged (`releases`), it only gives up its
+    /// own hold, and the last session to do so resumes the request: Playwright and Puppeteer
+    /// intercept everything to route one request, and continue the rest.
     pub fn answer(
         &mut self,
         child_id: Option<&ChildId>,
@@ -98,8 +100,8 @@ impl PausedRequests {
         Answer::Decides(paused.number)
     }
 
-    /// Whether a session can have the body of a paused response: only a holder, and not after the body was taken as a
-    /// stream. Taking it as a stream after it was read crashes the browser.
+    /// Whether a session can have the body of a paused response: only a holder, and not after the
+    /// body was taken as a stream. Taking it as a stream after it was read crashes the browser.
     pub fn may_read_body(
         &mut self,
         child_id: Option<&ChildId>,
@@ -166,7 +168,8 @@ impl PausedRequests {
         self.expected_responses.remove(index).map(|(_, id)| id)
     }
 
-    /// Sessions of this target are gone. Returns the requests without a holder, which have to be continued.
+    /// Sessions of this target are gone. Returns the requests without a holder, which have to be
+    /// continued.
     pub fn remove_holders(
         &mut self,
         child_id: Option<&ChildId>,

@@ -1,4 +1,5 @@
-//! The sessions of all clients. A session is one client's view of one target; no other module holds session state.
+//! The sessions of all clients. A session is one client's view of one target; no other module holds
+//! session state.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -11,7 +12,8 @@ use crate::protocol::ids::{ClientId, SessionId, TabId};
 #[derive(Debug)]
 pub struct Session {
     client_id: ClientId,
-    /// The session that attached this one and receives events about it. `None` for a client's root session.
+    /// The session that attached this one and receives events about it. `None` for a client's root
+    /// session.
     parent: Option<SessionId>,
     target: Target,
     /// `Target.setDiscoverTargets`: which targets are announced to this session.
@@ -23,7 +25,8 @@ pub struct Session {
     journal: Journal,
     /// Attached by an explicit command and not by `Target.setAutoAttach`.
     explicitly_attached: bool,
-    /// A client's library got this session by `Target.setAutoAttach` and has sent only init commands to it yet.
+    /// A client's library got this session by `Target.setAutoAttach` and has sent only init
+    /// commands to it yet.
     initializing: bool,
     /// Commands that wait at a barrier, and the size of all deferred commands, which is bounded.
     at_barrier: usize,
@@ -195,13 +198,13 @@ impl Session {
     }
 }
 
-/// A client's root session enters when it connects, others with `attachedToTarget`. A session leaves with
-/// `detachedFromTarget`, with its parent session, or with its client.
+/// A client's root session enters when it connects, others with `attachedToTarget`. A session
+/// leaves with `detachedFromTarget`, with its parent session, or with its client.
 #[derive(Debug, Default)]
 pub struct Sessions {
     map: HashMap<SessionId, Session>,
-    /// The same sessions by tab (`None` for the browser), in the order they were opened. An event of one tab must not
-    /// iterate over the sessions of all others.
+    /// The same sessions by tab (`None` for the browser), in the order they were opened. An event
+    /// of one tab must not iterate over the sessions of all others.
     by_tab: BTreeMap<Option<TabId>, Vec<SessionId>>,
     by_parent: HashMap<SessionId, Vec<SessionId>>,
     /// How many sessions each client has; the number is limited.
@@ -262,7 +265,8 @@ impl Sessions {
         self.map.is_empty()
     }
 
-    /// All sessions of a tab (of its `tab` target, its page and the page's children), or of the browser for `None`.
+    /// All sessions of a tab (of its `tab` target, its page and the page's children), or of the
+    /// browser for `None`.
     pub fn at(&self, tab_id: Option<TabId>) -> impl Iterator<Item = (SessionId, &Session)> {
         self.by_tab
             .get(&tab_id)
@@ -296,7 +300,8 @@ impl Sessions {
         self.by_client.get(&client_id).copied().unwrap_or_default()
     }
 
-    /// A session and its descendants, children before parents. Iterative, because clients can nest to any depth.
+    /// A session and its descendants, children before parents. Iterative, because clients can nest
+    /// to any depth.
     pub fn with_descendants(&self, top: SessionId) -> Vec<SessionId> {
         let mut found = vec![top];
         let mut next = 0;
@@ -308,7 +313,8 @@ impl Sessions {
         found
     }
 
-    /// Whether another session of the same target has a switch on, so that Chrome has it on already.
+    /// Whether another session of the same target has a switch on, so that Chrome has it on
+    /// already.
     pub fn is_enabled_elsewhere(&self, id: SessionId, switch: &str) -> bool {
         let Some(session) = self.map.get(&id) else {
             return false;

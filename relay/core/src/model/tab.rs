@@ -20,10 +20,11 @@ pub struct Tab {
     id: TabId,
     /// The DevTools target id of the page. Clients also know the main frame by it.
     page_id: TargetId,
-    /// Chrome's id of the main frame, if it is not the page's: a prerendered page brings its own frame, which only the
-    /// debugger reports.
+    /// Chrome's id of the main frame, if it is not the page's: a prerendered page brings its own
+    /// frame, which only the debugger reports.
     real_main_frame: Option<TargetId>,
-    /// The id of the `tab` target, the page's parent. The relay's own, because Chrome does not report it.
+    /// The id of the `tab` target, the page's parent. The relay's own, because Chrome does not
+    /// report it.
     parent_target_id: TargetId,
     url: String,
     title: String,
@@ -35,7 +36,8 @@ pub struct Tab {
     contexts: Contexts,
     bootstraps: Bootstraps,
     mirror: Mirror,
-    /// While dormant: the synthetic loader id of the document, and the lifecycle events that clients received.
+    /// While dormant: the synthetic loader id of the document, and the lifecycle events that
+    /// clients received.
     loader: TargetId,
     lifecycle: BTreeSet<&'static str>,
     /// The page waits for an answer to its dialog.
@@ -214,7 +216,8 @@ impl Tab {
         }
     }
 
-    /// Whether Chrome has received the commands of the tab's sessions, so that it must receive later ones too.
+    /// Whether Chrome has received the commands of the tab's sessions, so that it must receive
+    /// later ones too.
     pub fn has_replayed(&self) -> bool {
         match &self.attachment {
             Attachment::Dormant => false,
@@ -276,8 +279,8 @@ impl Tab {
         self.children.remove(id);
     }
 
-    /// Sets what Chrome should have as `Target.setAutoAttach` of the page or a child: off, or on with or without pausing
-    /// new targets. Returns whether that is a change.
+    /// Sets what Chrome should have as `Target.setAutoAttach` of the page or a child: off, or on
+    /// with or without pausing new targets. Returns whether that is a change.
     pub fn request_auto_attach(
         &mut self,
         child_id: Option<&ChildId>,

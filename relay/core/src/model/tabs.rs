@@ -6,8 +6,8 @@ use super::tab::Tab;
 use super::target::Target;
 use crate::protocol::ids::{TabId, TargetId};
 
-/// A tab enters with the extension's list or `tabCreated`. It leaves with `tabRemoved`, with a later list that does not
-/// have it, or with `closeTab`.
+/// A tab enters with the extension's list or `tabCreated`. It leaves with `tabRemoved`, with a
+/// later list that does not have it, or with `closeTab`.
 #[derive(Default)]
 pub struct Tabs {
     map: BTreeMap<TabId, Tab>,

@@ -9,8 +9,8 @@ use crate::protocol::ids::{ChildId, Debuggee, TabId};
 pub enum Target {
     /// The browser: each client's root session, and those of `Target.attachToBrowserTarget`.
     Browser,
-    /// The `tab` target that is the parent of a page. Puppeteer attaches to it first. It does not exist behind
-    /// `chrome.debugger`.
+    /// The `tab` target that is the parent of a page. Puppeteer attaches to it first. It does not
+    /// exist behind `chrome.debugger`.
     Tab(TabId),
     /// A tab's page.
     Page(TabId),

@@ -7,14 +7,15 @@ enum Part {
     Exactly(char),
 }
 
-/// Whether a URL matches a pattern, by Chrome's rules. Takes time proportional to pattern times URL, whatever the
-/// pattern: a client's pattern must not be able to stall the relay.
+/// Whether a URL matches a pattern, by Chrome's rules. Takes time proportional to pattern times
+/// URL, whatever the pattern: a client's pattern must not be able to stall the relay.
 pub fn matches(pattern: &str, url: &str) -> bool {
     if pattern == "*" {
         return true;
     }
     let parts = parse(pattern);
-    // For each part, whether matching can continue there. The position after the last part is the end.
+    // For each part, whether matching can continue there. The position after the last part is the
+    // end.
     let start = (0..=parts.len()).map(|position| position == 0).collect();
     let mut reachable = skip_optional(&parts, start);
     for letter in url.chars() {

@@ -1,4 +1,5 @@
-//! The state of a tab between dormant and live: which stage of waking it is in and what waits for it.
+//! The state of a tab between dormant and live: which stage of waking it is in and what waits for
+//! it.
 
 use std::collections::VecDeque;
 
@@ -14,7 +15,8 @@ pub struct Wake {
     waiting: VecDeque<Waiting>,
     /// The size of everything that has waited; bounded.
     waiting_bytes: usize,
-    /// Debugger events received in the meantime. Clients have to know a child frame before they receive its events.
+    /// Debugger events received in the meantime. Clients have to know a child frame before they
+    /// receive its events.
     held: Vec<HeldEvent>,
     stage: Stage,
     /// Replies of the current stage that are still missing.
@@ -22,7 +24,8 @@ pub struct Wake {
     frame_tree: Option<String>,
     /// The page has moved on to a document that was not announced to clients.
     is_next_document: bool,
-    /// Sessions that ended in the meantime. What Chrome received from them is undone when the tab is live.
+    /// Sessions that ended in the meantime. What Chrome received from them is undone when the tab
+    /// is live.
     ended: Vec<Session>,
 }
 
@@ -115,7 +118,8 @@ impl Wake {
         matches!(self.stage, Stage::CreatingWorlds | Stage::CreatingHelpers)
     }
 
-    /// If a waiting command leads the page elsewhere, starts over and returns that command with those before it.
+    /// If a waiting command leads the page elsewhere, starts over and returns that command with
+    /// those before it.
     pub fn restart_at_leaving(&mut self) -> Option<(Vec<Waiting>, Waiting)> {
         let leaves = |waiting: &Waiting| leaves_page(&waiting.request.method);
         let index = self.waiting.iter().position(leaves)?;

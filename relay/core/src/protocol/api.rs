@@ -9,8 +9,8 @@ use super::ids::{ClientId, TargetId};
 /// Time since the relay started. The core never reads a clock.
 pub type Now = Duration;
 
-/// How many bytes of commands can wait: per client for the browser to connect, per tab for it to wake, per session at
-/// barriers.
+/// How many bytes of commands can wait: per client for the browser to connect, per tab for it to
+/// wake, per session at barriers.
 pub(crate) const MAX_WAITING_BYTES: usize = 64 << 20;
 
 /// What happened outside.
@@ -51,8 +51,8 @@ pub struct Config {
     pub pong_timeout: Duration,
     /// How long the extension may take to send its hello and its tabs.
     pub greeting_timeout: Duration,
-    /// How long a browser may be disconnected, for example while its extension's worker restarts, before its tabs are
-    /// considered gone.
+    /// How long a browser may be disconnected, for example while its extension's worker restarts,
+    /// before its tabs are considered gone.
     pub absence_timeout: Duration,
     /// How long Chrome may take to attach its debugger, or to create or close a tab.
     pub tab_call_timeout: Duration,

@@ -1,4 +1,5 @@
-//! The envelope of CDP messages between a client and the relay. Parameters and results stay unparsed.
+//! The envelope of CDP messages between a client and the relay. Parameters and results stay
+//! unparsed.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -16,7 +17,8 @@ pub struct Request<'a> {
     pub method: Cow<'a, str>,
     /// The parameters exactly as sent; `{}` if there were none.
     pub params: Cow<'a, str>,
-    /// `None` for the client's root session. Not validated here: the router checks whether such a session exists.
+    /// `None` for the client's root session. Not validated here: the router checks whether such a
+    /// session exists.
     pub session: Option<Cow<'a, str>>,
 }
 

@@ -131,7 +131,8 @@ pub struct Caller {
     pub request_id: i64,
 }
 
-/// Generates the relay's own ids. The shell provides the seed, so a run with the same seed is reproducible.
+/// Generates the relay's own ids. The shell provides the seed, so a run with the same seed is
+/// reproducible.
 #[derive(Debug)]
 pub struct IdSource {
     state: u64,
@@ -164,7 +165,8 @@ impl IdSource {
         (u128::from(self.next_u64()) << 64) | u128::from(self.next_u64())
     }
 
-    /// SplitMix64. Ids must be unique but need not be secret: a session id is only accepted from its own client.
+    /// SplitMix64. Ids must be unique but need not be secret: a session id is only accepted from
+    /// its own client.
     fn next_u64(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.state;

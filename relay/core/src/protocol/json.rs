@@ -1,7 +1,7 @@
 //! Reading and replacing single fields of JSON text without parsing the rest.
 //!
-//! Parameters and results stay unparsed text in the relay. These functions look up the few fields it needs; everything
-//! else passes through byte for byte, whatever its size or depth.
+//! Parameters and results stay unparsed text in the relay. These functions look up the few fields
+//! it needs; everything else passes through byte for byte, whatever its size or depth.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -75,7 +75,8 @@ pub fn replace<'t>(
     Cow::Owned([before, &new, after].concat())
 }
 
-/// Replaces an id wherever it is a complete string value. Only for ids that cannot be confused with other strings.
+/// Replaces an id wherever it is a complete string value. Only for ids that cannot be confused with
+/// other strings.
 pub fn replace_id<'t>(text: Cow<'t, str>, from: &str, to: &str) -> Cow<'t, str> {
     let (from, to) = (format!("\"{from}\""), format!("\"{to}\""));
     if text.contains(&from) {

@@ -1,5 +1,6 @@
-//! The protocol between relay and extension: calls, replies, events, and frames that carry several messages.
-//! `fixtures/wire/` has one file per message. This module and the extension are both tested against them.
+//! The protocol between relay and extension: calls, replies, events, and frames that carry several
+//! messages. `fixtures/wire/` has one file per message. This module and the extension are both
+//! tested against them.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -130,8 +131,8 @@ pub struct Incoming<'a> {
     pub error: Option<&'a RawValue>,
 }
 
-/// A frame is one message, or an array of messages that were queued together. Invalid JSON is an error. JSON that is not
-/// a message is skipped; the other messages of its frame are kept.
+/// A frame is one message, or an array of messages that were queued together. Invalid JSON is an
+/// error. JSON that is not a message is skipped; the other messages of its frame are kept.
 pub fn parse_frame(text: &str) -> Result<Vec<Incoming<'_>>, serde_json::Error> {
     if !text.trim_start().starts_with('[') {
         return match serde_json::from_str(text) {
@@ -163,8 +164,8 @@ pub struct Hello {
     pub install_id: String,
 }
 
-/// A tab in the extension's lists and events. Everything but the id is optional: an extension that speaks only the
-/// oldest form of the protocol sends just id, url and title.
+/// A tab in the extension's lists and events. Everything but the id is optional: an extension that
+/// speaks only the oldest form of the protocol sends just id, url and title.
 #[derive(Debug, Clone, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "camelCase")]
 pub struct TabReport {

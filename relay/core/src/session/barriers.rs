@@ -1,11 +1,14 @@
-//! Commands that have to wait for earlier ones, and the later commands of their session, which wait behind them.
+//! Commands that have to wait for earlier ones, and the later commands of their session, which wait
+//! behind them.
 //!
 //! 1. A command that names a world waits until Chrome has created the world.
-//! 2. A request for the frame tree of a child frame waits until the parent session has its own frame tree. The two can be
-//!    in different processes, which answer in any order, and Puppeteer drops a frame that it receives before its parent.
+//! 2. A request for the frame tree of a child frame waits until the parent session has its own
+//!    frame tree. The two can be in different processes, which answer in any order, and Puppeteer
+//!    drops a frame that it receives before its parent.
 //!
-//! Chrome answers the commands of each target in order. So the relay sends a trivial command, the barrier, to the target
-//! it waits for: when the barrier is answered, everything sent there before has been processed.
+//! Chrome answers the commands of each target in order. So the relay sends a trivial command, the
+//! barrier, to the target it waits for: when the barrier is answered, everything sent there before
+//! has been processed.
 
 use crate::Core;
 use crate::emit::out::HandlerResult;
@@ -52,7 +55,8 @@ impl Core {
             && Command::classify(&request.method) != Command::HandleDialog
     }
 
-    /// Where the parent session waits for its own frame tree, if this command requests the tree of a child frame.
+    /// Where the parent session waits for its own frame tree, if this command requests the tree of
+    /// a child frame.
     fn parent_frame_tree(&self, session_id: SessionId, request: &Request<'_>) -> Option<Debuggee> {
         let session = self.world.sessions.get(session_id)?;
         let parent = session.parent().filter(|_| request.method == FRAME_TREE)?;
@@ -151,8 +155,8 @@ impl Core {
             None => Err(CdpError::SessionNotFound),
             Some(page) if page.child_id.is_none() => self.send_live(caller, &page, request),
             Some(child) => {
-                // The parent session may have waited too and request its tree only now. Then earlier commands of this
-                // session wait there already.
+                // The parent session may have waited too and request its tree only now. Then
+                // earlier commands of this session wait there already.
                 let further = self
                     .barrier_of(caller.session_id, |place| Some(place) != at)
                     .or_else(|| self.parent_frame_tree(caller.session_id, request));
@@ -165,8 +169,8 @@ impl Core {
         self.answer(caller, result);
     }
 
-    /// Whether a failed barrier counts as passed: Chrome's own errors arrive in order too, and a child frame can respond
-    /// although its parent does not.
+    /// Whether a failed barrier counts as passed: Chrome's own errors arrive in order too, and a
+    /// child frame can respond although its parent does not.
     pub(crate) fn is_passed_by_error(&self, call: &PendingCall, error: &CdpError) -> bool {
         let Continuation::Reply {
             caller,

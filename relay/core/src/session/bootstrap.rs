@@ -1,5 +1,5 @@
-//! Playwright's page preparation on dormant tabs: accepted without waking, carried out when the tab wakes. The steps are
-//! described in `model::bootstraps`.
+//! Playwright's page preparation on dormant tabs: accepted without waking, carried out when the tab
+//! wakes. The steps are described in `model::bootstraps`.
 
 use crate::Core;
 use crate::emit::out::Handled;
@@ -105,8 +105,8 @@ impl Core {
         }
     }
 
-    /// Playwright creates its helper once per context and never retries. So the context is destroyed and created again
-    /// for that session.
+    /// Playwright creates its helper once per context and never retries. So the context is
+    /// destroyed and created again for that session.
     pub(crate) fn on_helper_failed(&mut self, session_id: SessionId, context: i64) {
         let session = self.world.sessions.get(session_id);
         let tab_id = session

@@ -1,5 +1,6 @@
-//! Breakpoints belong to the session that set them. When it ends, they are removed, and a target that is paused only at
-//! them resumes. If no other session debugs the target, `Debugger.disable` does all of that.
+//! Breakpoints belong to the session that set them. When it ends, they are removed, and a target
+//! that is paused only at them resumes. If no other session debugs the target, `Debugger.disable`
+//! does all of that.
 
 use std::collections::BTreeSet;
 

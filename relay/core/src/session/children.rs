@@ -1,9 +1,11 @@
-//! Child targets of a page: out-of-process iframes and workers. Chrome attaches them to the tab's one debugger session
-//! while any session requests it with `Target.setAutoAttach`.
+//! Child targets of a page: out-of-process iframes and workers. Chrome attaches them to the tab's
+//! one debugger session while any session requests it with `Target.setAutoAttach`.
 //!
-//! 1. Chrome is asked for all kinds of children; each session receives those that its own filter includes.
-//! 2. Chrome is asked to pause them at their start if any session wants that. A child that no session will resume is
-//!    resumed by the relay at once, so that a page never waits for a client that does not know of it.
+//! 1. Chrome is asked for all kinds of children; each session receives those that its own filter
+//!    includes.
+//! 2. Chrome is asked to pause them at their start if any session wants that. A child that no
+//!    session will resume is resumed by the relay at once, so that a page never waits for a client
+//!    that does not know of it.
 //! 3. A session that requests children later receives the existing ones.
 
 use serde::Deserialize;
@@ -68,8 +70,8 @@ impl Core {
         self.forward(caller, &debuggee, &merged)
     }
 
-    /// The parameters of the `Target.setAutoAttach` that covers all sessions of a target; `None` if Chrome has it
-    /// already.
+    /// The parameters of the `Target.setAutoAttach` that covers all sessions of a target; `None` if
+    /// Chrome has it already.
     pub(crate) fn update_auto_attach(&mut self, target: &Target) -> Option<String> {
         let debuggee = target.debuggee()?;
         let sessions = self.world.sessions.on(target);
@@ -195,7 +197,8 @@ impl Core {
         Some((ChildId::new(&attached.session_id), child))
     }
 
-    /// Attaches a new child to the sessions that want it. Returns whether one of them will resume it.
+    /// Attaches a new child to the sessions that want it. Returns whether one of them will resume
+    /// it.
     fn announce_child(&mut self, parent: &Debuggee, child: &Debuggee, is_paused: bool) -> bool {
         let Some(child_id) = &child.child_id else {
             return false;
@@ -237,8 +240,9 @@ impl Core {
         }
     }
 
-    /// A frame that navigates to a site of its parent's process leaves its own process, and Chrome's reply to the
-    /// navigation is lost. What it would say is known, and the frame continues in its parent's session.
+    /// A frame that navigates to a site of its parent's process leaves its own process, and
+    /// Chrome's reply to the navigation is lost. What it would say is known, and the frame
+    /// continues in its parent's session.
     fn on_child_call_lost(&mut self, child: &Debuggee, call: PendingCall) {
         let tab = self.world.tabs.get(child.tab_id);
         let navigation = tab

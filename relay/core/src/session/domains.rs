@@ -1,5 +1,5 @@
-//! What each session has enabled. Chrome has one switch for all sessions of a target, so enabling what is already on, or
-//! disabling what others still use, stays in the relay.
+//! What each session has enabled. Chrome has one switch for all sessions of a target, so enabling
+//! what is already on, or disabling what others still use, stays in the relay.
 
 use std::collections::BTreeSet;
 
@@ -14,8 +14,8 @@ use crate::protocol::methods::command::Command;
 use crate::protocol::methods::domains::{LIFECYCLE, SCREENCAST};
 
 impl Core {
-    /// Records what a command switches. Returns the result if Chrome must not receive the command, because other
-    /// sessions share the switch.
+    /// Records what a command switches. Returns the result if Chrome must not receive the command,
+    /// because other sessions share the switch.
     pub(crate) fn apply_switch(
         &mut self,
         command: Command<'_>,
@@ -76,7 +76,8 @@ impl Core {
             ("Page", Target::Page(tab_id)) if !is_on => {
                 self.world.tabs.get_mut(*tab_id)?.forget_frames();
             }
-            // Worlds created while it was disabled: Chrome will report them, and they count as announced.
+            // Worlds created while it was disabled: Chrome will report them, and they count as
+            // announced.
             ("Runtime", Target::Page(_)) => self.announce_contexts_to(caller.session_id),
             _ if is_on && is_new => self.send_mirrored(caller.session_id, domain),
             _ => {}
@@ -101,7 +102,8 @@ impl Core {
         None
     }
 
-    /// A switch is off in Chrome, which sends no more events of it: what is known from them becomes stale.
+    /// A switch is off in Chrome, which sends no more events of it: what is known from them becomes
+    /// stale.
     pub(crate) fn on_disabled(&mut self, target: &Target, switch: &str) {
         if let Some(mirror) = self.world.mirror_mut(target) {
             mirror.forget(switch);
@@ -121,8 +123,9 @@ impl Core {
         }
     }
 
-    /// Enables something for one session that Chrome has on already. The events it missed must not overtake the replies
-    /// to its earlier commands: Playwright listens for contexts only after the reply to `Page.getFrameTree`.
+    /// Enables something for one session that Chrome has on already. The events it missed must not
+    /// overtake the replies to its earlier commands: Playwright listens for contexts only after the
+    /// reply to `Page.getFrameTree`.
     fn join(&mut self, switch: &str, caller: Caller, request: &Request<'_>) -> HandlerResult {
         let session = self.world.sessions.get(caller.session_id);
         let debuggee = session.and_then(|session| session.target().debuggee());

@@ -129,8 +129,8 @@ impl Core {
         Handled::Later
     }
 
-    /// Sends a page command that the client already has a reply to. It may take as long as the page needs: nobody waits
-    /// for it, except a tab that is waking.
+    /// Sends a page command that the client already has a reply to. It may take as long as the page
+    /// needs: nobody waits for it, except a tab that is waking.
     pub(crate) fn send_unawaited(
         &mut self,
         session_id: SessionId,

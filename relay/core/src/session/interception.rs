@@ -1,10 +1,12 @@
-//! Request interception by several sessions, although Chrome has only one set of patterns per target.
+//! Request interception by several sessions, although Chrome has only one set of patterns per
+//! target.
 //!
 //! 1. Each session has its own patterns. Chrome receives all of them together.
-//! 2. A paused request is announced to the sessions whose patterns match: they hold it. A request that nobody holds
-//!    continues at once.
-//! 3. A holder that continues the request unchanged gives up its hold. The first that modifies, fulfills or fails it
-//!    decides. Later answers get Chrome's error for a request that is not paused.
+//! 2. A paused request is announced to the sessions whose patterns match: they hold it. A request
+//!    that nobody holds continues at once.
+//! 3. A holder that continues the request unchanged gives up its hold. The first that modifies,
+//!    fulfills or fails it decides. Later answers get Chrome's error for a request that is not
+//!    paused.
 //! 4. When a holder ends, requests that nobody else holds continue.
 
 use crate::Core;
@@ -133,8 +135,8 @@ impl Core {
         self.narrow_interception(ended.target(), before, |id| !remaining.contains(&id));
     }
 
-    /// Fewer sessions intercept than `before`: Chrome receives the remaining patterns, and requests that only the others
-    /// held continue.
+    /// Fewer sessions intercept than `before`: Chrome receives the remaining patterns, and requests
+    /// that only the others held continue.
     pub(crate) fn narrow_interception(
         &mut self,
         target: &Target,

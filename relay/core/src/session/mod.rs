@@ -1,5 +1,5 @@
-//! One client's view of one target: forwarding its commands, what it has enabled, intercepted and attached, and how all
-//! of that is released when it ends.
+//! One client's view of one target: forwarding its commands, what it has enabled, intercepted and
+//! attached, and how all of that is released when it ends.
 
 mod barriers;
 mod bootstrap;

@@ -1,5 +1,5 @@
-//! The end of a session and of a client: what they waited for is answered, what they set is undone, and the debugger is
-//! detached from tabs that nobody uses any more.
+//! The end of a session and of a client: what they waited for is answered, what they set is undone,
+//! and the debugger is detached from tabs that nobody uses any more.
 
 use crate::model::calls::{Continuation, Note, PendingCall, Step};
 use crate::model::sessions::Session;
@@ -41,7 +41,8 @@ impl Core {
         self.world.interner.forget_unused();
     }
 
-    /// Nobody waits for this call any more. If it still changes something in Chrome, that is undone when it succeeds.
+    /// Nobody waits for this call any more. If it still changes something in Chrome, that is undone
+    /// when it succeeds.
     fn abandon_call(&mut self, call_id: CallId, call: PendingCall) {
         let Continuation::Reply { caller, note } = &call.continuation else {
             return;
@@ -54,7 +55,8 @@ impl Core {
             },
             Note::Breakpoint => Step::Breakpoint { session_id },
             Note::Leaving => {
-                // The tab was about to load another document only for this client. Others that wait for it retry.
+                // The tab was about to load another document only for this client. Others that wait
+                // for it retry.
                 let reason = "the client that navigated it has disconnected".to_owned();
                 return self.fail_call(call, &CdpError::Detached(reason));
             }
@@ -75,7 +77,8 @@ impl Core {
         }
     }
 
-    /// Releases a session that is no longer in the sessions. Other sessions of its target may continue.
+    /// Releases a session that is no longer in the sessions. Other sessions of its target may
+    /// continue.
     fn release(&mut self, id: SessionId, ended: Session) {
         let Some(tab_id) = ended.target().tab_id() else {
             return;
@@ -111,8 +114,8 @@ impl Core {
         }
     }
 
-    /// Closes a tab whose client has disconnected, if the relay is configured to. Otherwise detaches the debugger if
-    /// nobody uses the tab.
+    /// Closes a tab whose client has disconnected, if the relay is configured to. Otherwise
+    /// detaches the debugger if nobody uses the tab.
     pub(crate) fn close_or_detach(&mut self, tab_id: TabId) {
         if !self.is_abandoned(tab_id) {
             self.detach_if_unused(tab_id);
@@ -136,10 +139,12 @@ impl Core {
 
     /// Detaches the debugger from a tab without sessions, so that the browser's infobar disappears.
     pub(crate) fn detach_if_unused(&mut self, tab_id: TabId) {
-        // Sessions on the `tab` target count too: Puppeteer attaches to that first and to the page a moment later.
+        // Sessions on the `tab` target count too: Puppeteer attaches to that first and to the page
+        // a moment later.
         let has_sessions = self.world.sessions.at(Some(tab_id)).next().is_some();
         let is_used = has_sessions || self.out.is_tab_awaited(tab_id);
-        // A tab that is about to be closed keeps the debugger. Without it, the page could ask the person to confirm.
+        // A tab that is about to be closed keeps the debugger. Without it, the page could ask the
+        // person to confirm.
         if is_used || self.is_abandoned(tab_id) || !self.world.is_live(tab_id) {
             return;
         }
@@ -148,7 +153,8 @@ impl Core {
             tab.reset_lifecycle();
         }
         self.out.calls.forget_unawaited(tab_id);
-        // An extension that is disconnected or connecting will report the attachment when it lists its tabs.
+        // An extension that is disconnected or connecting will report the attachment when it lists
+        // its tabs.
         if self.world.link.is_ready() {
             self.out.detach(tab_id);
         }

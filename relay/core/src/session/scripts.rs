@@ -1,5 +1,5 @@
-//! Scripts for new documents. Clients know them by identifiers of the relay, because Chrome counts from one again
-//! whenever the debugger is attached, and sessions outlive that.
+//! Scripts for new documents. Clients know them by identifiers of the relay, because Chrome counts
+//! from one again whenever the debugger is attached, and sessions outlive that.
 
 use serde::Deserialize;
 

@@ -1,4 +1,5 @@
-//! The commands that undo in Chrome what an ended session enabled and set, without changing what other sessions have.
+//! The commands that undo in Chrome what an ended session enabled and set, without changing what
+//! other sessions have.
 
 use crate::Core;
 use crate::model::World;

@@ -139,8 +139,8 @@ impl Core {
         }
     }
 
-    /// A page from the back/forward cache is complete, so Chrome reports no loading. Clients that went back would wait
-    /// for it forever.
+    /// A page from the back/forward cache is complete, so Chrome reports no loading. Clients that
+    /// went back would wait for it forever.
     fn complete_restored_page(&mut self, tab_id: TabId, params: &str) {
         if json::field(params, "type") != Some("\"BackForwardCacheRestore\"") {
             return;

@@ -1,4 +1,5 @@
-//! Init commands to a dormant tab: answered by the relay and journaled. Any other command waits until the tab is awake.
+//! Init commands to a dormant tab: answered by the relay and journaled. Any other command waits
+//! until the tab is awake.
 
 use crate::Core;
 use crate::emit::out::{Handled, HandlerResult};
@@ -75,7 +76,8 @@ impl Core {
         }
     }
 
-    /// A command that needs the debugger: forwarded if the tab is live, otherwise queued until it is awake.
+    /// A command that needs the debugger: forwarded if the tab is live, otherwise queued until it
+    /// is awake.
     pub(crate) fn forward_or_wake(
         &mut self,
         caller: Caller,

@@ -1,11 +1,13 @@
 //! The init commands of a session that joins a tab others already use.
 //!
-//! Client libraries send many init commands to each page and wait for the replies. A page that is stopped, or that shows
-//! a dialog, must not delay the connection to all the others. So the relay answers them, as for a dormant tab, and sends
-//! them to Chrome without anyone waiting:
+//! Client libraries send many init commands to each page and wait for the replies. A page that is
+//! stopped, or that shows a dialog, must not delay the connection to all the others. So the relay
+//! answers them, as for a dormant tab, and sends them to Chrome without anyone waiting:
 //!
-//! 1. Frames, contexts and lifecycle are known from what other sessions received (`frames`, `contexts`, `mirror`).
-//! 2. Scripts and isolated worlds get ids of the relay, which are paired with Chrome's once it has created them.
+//! 1. Frames, contexts and lifecycle are known from what other sessions received (`frames`,
+//!    `contexts`, `mirror`).
+//! 2. Scripts and isolated worlds get ids of the relay, which are paired with Chrome's once it has
+//!    created them.
 //! 3. A command that names such a world too early waits at a barrier.
 
 use crate::Core;

@@ -1,4 +1,5 @@
-//! What happens when Chrome has carried out a command that the relay answered itself, while a tab wakes or afterwards.
+//! What happens when Chrome has carried out a command that the relay answered itself, while a tab
+//! wakes or afterwards.
 
 use crate::Core;
 use crate::model::calls::Step;
@@ -37,8 +38,8 @@ impl Core {
 
     pub(crate) fn on_step_failed(&mut self, tab_id: TabId, step: Step, error: &CdpError) {
         match step {
-            // While a tab wakes, its main frame may turn out to be another one. Worlds that are missing then are handled
-            // at the end.
+            // While a tab wakes, its main frame may turn out to be another one. Worlds that are
+            // missing then are handled at the end.
             Step::World { frame, name }
                 if self.world.is_live(tab_id) && matches!(error, CdpError::Chrome { .. }) =>
             {

@@ -71,7 +71,8 @@ impl Core {
             commands.push(Replayed::other(AUTO_ATTACH, &params));
         }
         if let Some(params) = self.merged_interception(&page) {
-            // A debugger that outlived the extension's worker may hold requests that no client can answer any more.
+            // A debugger that outlived the extension's worker may hold requests that no client can
+            // answer any more.
             commands.push(Replayed::other("Fetch.disable", "{}"));
             commands.push(Replayed::other("Fetch.enable", &params));
         }
@@ -131,7 +132,8 @@ impl Core {
         wake.start_stage(Stage::CreatingWorlds, 0);
         let tree = wake.take_frame_tree();
         let mut frames = parse_tree(&tree);
-        // The worlds of the main frame were created by the replay, unless Chrome has another main frame.
+        // The worlds of the main frame were created by the replay, unless Chrome has another main
+        // frame.
         frames.retain(|frame| frame.parent.is_some() || tab.set_real_main_frame(&frame.id));
         self.on_frame_tree(tab_id, &tree);
         self.announce_next_document(tab_id);
@@ -224,8 +226,8 @@ impl Core {
         }
     }
 
-    /// Whether clients already know what a held event reports: lifecycle events of the main frame, which Chrome sends
-    /// when they are enabled, and frames of the frame tree.
+    /// Whether clients already know what a held event reports: lifecycle events of the main frame,
+    /// which Chrome sends when they are enabled, and frames of the frame tree.
     fn is_already_known(&self, tab_id: TabId, event: Event, params: &str) -> bool {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -275,8 +277,8 @@ impl Core {
 
     // ---- failures ----
 
-    /// A page that is hung or waits for its next document can still be left, because the browser handles that. Commands
-    /// before the one that leaves it fail, and the next document is woken.
+    /// A page that is hung or waits for its next document can still be left, because the browser
+    /// handles that. Commands before the one that leaves it fail, and the next document is woken.
     fn leave_silent_page(&mut self, tab_id: TabId, error: &CdpError) {
         let tab = self.world.tabs.get_mut(tab_id);
         let Some(wake) = tab.and_then(|tab| tab.wake_mut()) else {
@@ -291,7 +293,8 @@ impl Core {
         self.forward_noting(leaving.caller, &page, &leaving.request, Note::Leaving);
     }
 
-    /// The page is on its way to another document. What waits in Chrome for the previous one ends with the debugger.
+    /// The page is on its way to another document. What waits in Chrome for the previous one ends
+    /// with the debugger.
     pub(crate) fn wake_next_document(&mut self, tab_id: TabId) {
         let tab = self.world.tabs.get_mut(tab_id);
         let Some(wake) = tab.and_then(|tab| tab.wake_mut()) else {

@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use super::script::{Script, Session};
 
-/// Two clients that debug one live page. The first has breakpoint `a`, the second has breakpoint `b`.
+/// Two clients that debug one live page. The first has breakpoint `a`, the second has breakpoint
+/// `b`.
 fn two_debuggers() -> (Script, [Session; 2]) {
     let mut script = Script::with_tabs(1);
     let first = script.explicitly_attached_page("T1");

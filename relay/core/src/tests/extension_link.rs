@@ -92,7 +92,8 @@ fn sessions_survive_a_restart_of_the_extension() {
     );
     let mut attached = received.events("Target.attachedToTarget");
     assert!(attached.any(|params| params["targetInfo"]["targetId"] == "T3"));
-    // The relay missed what the tab did meanwhile, so it wakes the tab again although the debugger is attached.
+    // The relay missed what the tab did meanwhile, so it wakes the tab again although the debugger
+    // is attached.
     script.send(&pages[0], "Runtime.evaluate", json!({}));
     script.next_call("detachTab");
     script.finish_waking();

@@ -1,4 +1,5 @@
-//! Behaviours of the core, as scripts on a fake clock: what clients and the extension send, and what they must receive.
+//! Behaviours of the core, as scripts on a fake clock: what clients and the extension send, and
+//! what they must receive.
 
 mod breakpoints;
 mod children;

@@ -1,5 +1,6 @@
-//! Whether a page or a child waits for the server of its next document, as far as `Network` and `Page` events tell.
-//! Chrome holds back commands to a page that is about to be left, so a slow server looks like a hung page.
+//! Whether a page or a child waits for the server of its next document, as far as `Network` and
+//! `Page` events tell. Chrome holds back commands to a page that is about to be left, so a slow
+//! server looks like a hung page.
 
 use super::Tab;
 use crate::model::child::Child;

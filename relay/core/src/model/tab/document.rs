@@ -1,4 +1,5 @@
-//! The document of a tab's page: contexts, frames, lifecycle, and what is kept for sessions that join later.
+//! The document of a tab's page: contexts, frames, lifecycle, and what is kept for sessions that
+//! join later.
 
 use super::Tab;
 use crate::model::bootstraps::Bootstraps;
@@ -61,7 +62,8 @@ impl Tab {
         self.bootstraps.clear();
     }
 
-    /// The person navigated this dormant tab to a new document. Returns whether clients knew contexts of the old one.
+    /// The person navigated this dormant tab to a new document. Returns whether clients knew
+    /// contexts of the old one.
     pub fn start_document(&mut self, loader: TargetId) -> bool {
         self.loader = loader;
         self.status = LoadStatus::Loading;
@@ -74,7 +76,8 @@ impl Tab {
         &self.loader
     }
 
-    /// The lifecycle events that match the load status, and whether clients have yet to receive each.
+    /// The lifecycle events that match the load status, and whether clients have yet to receive
+    /// each.
     pub fn advance_lifecycle(&mut self) -> Vec<(&'static str, bool)> {
         let names: &[&str] = match self.status {
             LoadStatus::Complete => &[

@@ -1,4 +1,5 @@
-//! Ids that differ between Chrome and clients: of the main frame, of execution contexts, and of helper objects.
+//! Ids that differ between Chrome and clients: of the main frame, of execution contexts, and of
+//! helper objects.
 
 use std::borrow::Cow;
 

@@ -1,9 +1,10 @@
-//! What the relay does with a command to a page or a child. One function classifies a command by its method; handlers
-//! match on the result instead of comparing strings.
+//! What the relay does with a command to a page or a child. One function classifies a command by
+//! its method; handlers match on the result instead of comparing strings.
 
 use super::domains::ENABLED_DOMAINS;
 
-/// A command to a page or a child, by what the relay does with it. Everything not listed is forwarded unchanged.
+/// A command to a page or a child, by what the relay does with it. Everything not listed is
+/// forwarded unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Command<'m> {
     /// `Page.addScriptToEvaluateOnNewDocument`: journaled under an identifier of the relay.
@@ -23,9 +24,11 @@ pub enum Command<'m> {
     Enable(&'m str),
     /// `X.disable`.
     Disable(&'m str),
-    /// `Page.handleJavaScriptDialog`: must not wait for the page, which itself waits for this command.
+    /// `Page.handleJavaScriptDialog`: must not wait for the page, which itself waits for this
+    /// command.
     HandleDialog,
-    /// A command of a domain without `enable`: using it subscribes the session to the domain's events.
+    /// A command of a domain without `enable`: using it subscribes the session to the domain's
+    /// events.
     Subscribe(&'m str),
     Forward,
 }
@@ -58,7 +61,8 @@ fn sets_breakpoint(method: &str) -> bool {
         || method == "Debugger.setInstrumentationBreakpoint"
 }
 
-/// Whether a command leads a page to another document. The browser answers it even if the page is hung or has crashed.
+/// Whether a command leads a page to another document. The browser answers it even if the page is
+/// hung or has crashed.
 pub fn leaves_page(method: &str) -> bool {
     matches!(
         method,

@@ -1,5 +1,5 @@
-//! Where commands, results and events carry execution context ids. Checked against the published protocol
-//! (`fixtures/context_ids.json`).
+//! Where commands, results and events carry execution context ids. Checked against the published
+//! protocol (`fixtures/context_ids.json`).
 
 /// A method, and the path of a context id in its message.
 pub type Place = (&'static str, &'static [&'static str]);
@@ -33,7 +33,8 @@ const RESULTS: &[Place] = &[
 
 pub const EXCEPTION: &[&str] = &["exceptionDetails", "executionContextId"];
 
-/// Events that name a context, except those that create and destroy contexts, which `contexts` handles.
+/// Events that name a context, except those that create and destroy contexts, which `contexts`
+/// handles.
 pub const EVENTS: &[Place] = &[
     ("Debugger.scriptFailedToParse", &["executionContextId"]),
     ("Debugger.scriptParsed", &["executionContextId"]),

@@ -2,8 +2,9 @@
 
 use crate::protocol::cdp;
 
-/// Domains with an `enable` command. Their events go to sessions that enabled them. Events of other domains go to
-/// sessions that have used the domain, except `Inspector`, whose events go to every session.
+/// Domains with an `enable` command. Their events go to sessions that enabled them. Events of other
+/// domains go to sessions that have used the domain, except `Inspector`, whose events go to every
+/// session.
 pub const ENABLED_DOMAINS: &[&str] = &[
     "Accessibility",
     "Animation",
@@ -37,7 +38,8 @@ pub const ENABLED_DOMAINS: &[&str] = &[
     "WebAuthn",
 ];
 
-/// `Page.lifecycleEvent` has its own switch besides `Page.enable`. A session's enabled switches hold it by this name.
+/// `Page.lifecycleEvent` has its own switch besides `Page.enable`. A session's enabled switches
+/// hold it by this name.
 pub const LIFECYCLE: &str = "Page.lifecycleEvent";
 
 /// A session's own screencast. Only its sessions receive frames.

@@ -1,5 +1,5 @@
-//! What a debugger event means to the relay. One function classifies an event by its method; everything that keeps
-//! state by events matches on the result.
+//! What a debugger event means to the relay. One function classifies an event by its method;
+//! everything that keeps state by events matches on the result.
 
 /// A debugger event that changes what the relay knows. Every other event is only forwarded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,8 +67,8 @@ impl Event {
     }
 }
 
-/// An event that Chrome sends once, when its domain is enabled or the thing appears. The mirror keeps it for sessions
-/// that enable the domain later.
+/// An event that Chrome sends once, when its domain is enabled or the thing appears. The mirror
+/// keeps it for sessions that enable the domain later.
 pub struct Mirrored {
     pub event: Event,
     pub method: &'static str,

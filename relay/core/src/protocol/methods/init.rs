@@ -1,7 +1,8 @@
-//! Init commands: what client libraries send to every page as they connect. A dormant tab answers them, journals them,
-//! and replays them when it wakes.
+//! Init commands: what client libraries send to every page as they connect. A dormant tab answers
+//! them, journals them, and replays them when it wakes.
 //!
-//! To answer a new init command, add a line to [`INIT`] and, if it has required parameters, to `REQUIRED`.
+//! To answer a new init command, add a line to [`INIT`] and, if it has required parameters, to
+//! `REQUIRED`.
 
 use crate::protocol::json;
 
@@ -26,9 +27,10 @@ pub enum Answer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Replay {
     Always,
-    /// A default that would change what the person sees. If sent before `Runtime.runIfWaitingForDebugger`, it comes from
-    /// the client's library and is applied only to tabs that the client created. If sent later, the client's user asked
-    /// for it, and it wakes the tab.
+    /// A default that would change what the person sees. If sent before
+    /// `Runtime.runIfWaitingForDebugger`, it comes from the client's library and is applied only to
+    /// tabs that the client created. If sent later, the client's user asked for it, and it wakes
+    /// the tab.
     Default,
     Never,
 }

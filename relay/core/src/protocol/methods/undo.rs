@@ -1,8 +1,10 @@
-//! How the settings of a session are reverted when it ends, and which commands revert an earlier one.
+//! How the settings of a session are reverted when it ends, and which commands revert an earlier
+//! one.
 
 use super::init::{self, Replay};
 
-/// A command that sets something in a page, and the command with parameters that reverts it. Sorted by the first.
+/// A command that sets something in a page, and the command with parameters that reverts it. Sorted
+/// by the first.
 #[rustfmt::skip]
 const OVERRIDES: &[(&str, &str, &str)] = &[
     ("Debugger.setBreakpointsActive",               "Debugger.setBreakpointsActive",               r#"{"active":true}"#),
@@ -49,7 +51,8 @@ pub fn find(method: &str) -> Option<(&'static str, &'static str)> {
         .map(|(_, undo, params)| (*undo, *params))
 }
 
-/// Commands that revert an earlier one. If the parameters have a `name`, only the entry with that name is reverted.
+/// Commands that revert an earlier one. If the parameters have a `name`, only the entry with that
+/// name is reverted.
 const REVERTED_BY: &[(&str, &str)] = &[
     (
         "Emulation.clearDeviceMetricsOverride",

@@ -1,4 +1,5 @@
-//! The extension protocol against the files in `fixtures/wire/`, which the extension is tested against too.
+//! The extension protocol against the files in `fixtures/wire/`, which the extension is tested
+//! against too.
 
 mod incoming;
 mod outgoing;

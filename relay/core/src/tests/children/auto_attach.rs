@@ -1,13 +1,13 @@
-//! `Target.setAutoAttach` of several sessions: Chrome receives the union, each session gets what its own filter selects,
-//! and no target waits for a debugger that nobody resumes.
+//! `Target.setAutoAttach` of several sessions: Chrome receives the union, each session gets what
+//! its own filter selects, and no target waits for a debugger that nobody resumes.
 
 use serde_json::{Value, json};
 
 use crate::tests::script::{Messages, Script, Session, auto_attach, child_target};
 use crate::tests::sessions::two_clients;
 
-/// Sends `Target.setAutoAttach` with a filter and returns the id of the request. `pauses`: whether new targets wait for
-/// this session to resume them.
+/// Sends `Target.setAutoAttach` with a filter and returns the id of the request. `pauses`: whether
+/// new targets wait for this session to resume them.
 fn auto_attach_to(script: &mut Script, page: &Session, filter: Value, pauses: bool) -> i64 {
     let params = json!({ "autoAttach": true, "waitForDebuggerOnStart": pauses, "flatten": true, "filter": filter });
     script.send(page, "Target.setAutoAttach", params)
@@ -31,7 +31,8 @@ fn assert_resumes(script: &mut Script, name: &str) {
     assert_eq!(call.child(), Some(name));
 }
 
-/// The types of the targets that were announced, and whether each waits for the client to resume it.
+/// The types of the targets that were announced, and whether each waits for the client to resume
+/// it.
 fn announced(received: &Messages) -> Vec<(&str, bool)> {
     let attached = received.events("Target.attachedToTarget");
     attached

@@ -1,5 +1,6 @@
-//! Commands to nested frames: replies of outer frames come first, so commands to inner frames wait behind barriers in
-//! the frames around them. A frame that does not respond blocks those inside it only until its deadline.
+//! Commands to nested frames: replies of outer frames come first, so commands to inner frames wait
+//! behind barriers in the frames around them. A frame that does not respond blocks those inside it
+//! only until its deadline.
 
 use serde_json::json;
 
@@ -33,7 +34,8 @@ fn answer<'a>(script: &mut Script, calls: impl IntoIterator<Item = &'a Call>) {
     }
 }
 
-/// Takes all calls, which must be these commands: the CDP method of each, and the frame that receives it.
+/// Takes all calls, which must be these commands: the CDP method of each, and the frame that
+/// receives it.
 #[track_caller]
 fn expect_commands<const N: usize>(script: &mut Script, expected: [[&str; 2]; N]) -> Calls {
     let calls = script.calls();
@@ -60,7 +62,8 @@ fn inner_frames_are_answered_after_outer_frames() {
     let [at_one, at_two] = ["one", "two"].map(|frame| [BARRIER, frame]);
     let calls = expect_commands(&mut script, [[TREE, "one"], at_one, at_one, at_one]);
     answer(&mut script, &calls[..3]);
-    // The first command of frame `three` has reached frame `two` by now, its second one still waits in frame `one`.
+    // The first command of frame `three` has reached frame `two` by now, its second one still waits
+    // in frame `one`.
     let evaluate = script.send(three, "Runtime.evaluate", json!({}));
     answer(&mut script, &calls[3..]);
     assert_eq!(script.received(three).reply_ids(), [trees[0]]);

@@ -8,7 +8,8 @@ use serde_json::json;
 
 use super::script::{Script, Session, auto_attach, child_target};
 
-/// Chrome attaches to a frame in tab 1, or in the frame `parent`, and calls its session by this name.
+/// Chrome attaches to a frame in tab 1, or in the frame `parent`, and calls its session by this
+/// name.
 fn attach_frame(script: &mut Script, parent: Option<&str>, name: &str) {
     let params = child_target(name, "iframe", false);
     match parent {
@@ -28,7 +29,8 @@ fn auto_attach_to_children(script: &mut Script, parent: &Session) -> Vec<Session
     attached_children(script, parent)
 }
 
-/// The child sessions that were announced under this session since the client last received messages.
+/// The child sessions that were announced under this session since the client last received
+/// messages.
 fn attached_children(script: &mut Script, parent: &Session) -> Vec<Session> {
     let received = script.received(parent);
     let attached = received

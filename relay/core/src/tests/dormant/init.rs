@@ -1,4 +1,5 @@
-//! Init commands to a dormant tab are answered without waking it, and a library's defaults never reach the page.
+//! Init commands to a dormant tab are answered without waking it, and a library's defaults never
+//! reach the page.
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,5 @@
-//! Dormant tabs: the relay answers init commands itself, the first other command wakes the tab, and the ids that
-//! clients have received stay valid.
+//! Dormant tabs: the relay answers init commands itself, the first other command wakes the tab, and
+//! the ids that clients have received stay valid.
 
 mod init;
 mod playwright_helper;
@@ -10,7 +10,8 @@ mod waking;
 
 use super::script::{Messages, Script, Session, playwright_init};
 
-/// A dormant page to which a client has sent everything that Playwright sends, and what the client received.
+/// A dormant page to which a client has sent everything that Playwright sends, and what the client
+/// received.
 fn initialized_page() -> (Script, Session, Messages) {
     let mut script = Script::with_tabs(1);
     let page = script.auto_attached_page();

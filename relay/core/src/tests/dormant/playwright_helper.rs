@@ -1,5 +1,5 @@
-//! Exposed functions: Playwright creates its `UtilityScript` helper in every page and runs a script through it. The
-//! relay answers both on a dormant page and repeats them when the page wakes.
+//! Exposed functions: Playwright creates its `UtilityScript` helper in every page and runs a script
+//! through it. The relay answers both on a dormant page and repeats them when the page wakes.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,8 @@ use crate::tests::script::{Call, Script, Session, main_frame};
 
 const CREATE_HELPER: &str = "new (module.exports.UtilityScript())()";
 
-/// Does what Playwright does in each page when a function is exposed. Returns the object id of its helper.
+/// Does what Playwright does in each page when a function is exposed. Returns the object id of its
+/// helper.
 fn prepare_exposed_functions(script: &mut Script, page: &Session, context: i64) -> String {
     let params = json!({ "name": "__playwright__binding__" });
     script.request(page, "Runtime.addBinding", params);
@@ -26,7 +27,8 @@ fn run_through(helper: &str, source: &str) -> Value {
     json!({ "functionDeclaration": "run", "objectId": helper, "arguments": [{ "objectId": helper }, { "value": false }, { "value": source }] })
 }
 
-/// Chrome's reply during the wake. The main world becomes context 3, and the helper becomes object `real.1`.
+/// Chrome's reply during the wake. The main world becomes context 3, and the helper becomes object
+/// `real.1`.
 fn reply_as_chrome(script: &mut Script, call: &Call) {
     let result = match call.command() {
         "Page.getFrameTree" => json!({ "frameTree": main_frame(1) }),

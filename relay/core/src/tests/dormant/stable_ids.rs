@@ -1,4 +1,5 @@
-//! Ids that clients received from a dormant tab stay valid: contexts, scripts, isolated worlds and frames.
+//! Ids that clients received from a dormant tab stay valid: contexts, scripts, isolated worlds and
+//! frames.
 
 use serde_json::{Value, json};
 
@@ -67,7 +68,8 @@ fn scripts_are_removed_by_the_identifier_that_the_client_received() {
     assert_eq!(call.params()["identifier"], "real-1");
 }
 
-/// Adds a script to a live page, which Chrome calls `real`. Returns the result that the client receives.
+/// Adds a script to a live page, which Chrome calls `real`. Returns the result that the client
+/// receives.
 fn add_live_script(script: &mut Script, page: &Session, source: &str, real: &str) -> Value {
     let method = "Page.addScriptToEvaluateOnNewDocument";
     let id = script.send(page, method, json!({ "source": source }));

@@ -1,4 +1,5 @@
-//! What happens to a tab without the client's doing: navigations, replaced tabs, and a debugger that is detached.
+//! What happens to a tab without the client's doing: navigations, replaced tabs, and a debugger
+//! that is detached.
 
 use serde_json::json;
 

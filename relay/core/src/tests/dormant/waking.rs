@@ -1,4 +1,5 @@
-//! Waking a tab: commands wait until the tab is live, failures reach everyone who waits, and the next command retries.
+//! Waking a tab: commands wait until the tab is live, failures reach everyone who waits, and the
+//! next command retries.
 
 use serde_json::json;
 

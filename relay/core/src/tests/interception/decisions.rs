@@ -1,5 +1,5 @@
-//! Several sessions decide about one paused request: it continues when all of them let it, and the first that answers
-//! it otherwise wins.
+//! Several sessions decide about one paused request: it continues when all of them let it, and the
+//! first that answers it otherwise wins.
 
 use serde_json::json;
 

@@ -1,5 +1,5 @@
-//! Request interception by several sessions: every paused request is answered once, by a session that may, and none
-//! stays paused without a session that can answer it.
+//! Request interception by several sessions: every paused request is answered once, by a session
+//! that may, and none stays paused without a session that can answer it.
 
 mod decisions;
 mod patterns;

@@ -1,4 +1,5 @@
-//! Chrome receives the patterns of all sessions together, and each session receives the requests that match its own.
+//! Chrome receives the patterns of all sessions together, and each session receives the requests
+//! that match its own.
 
 use serde_json::json;
 

@@ -1,5 +1,5 @@
-//! Barriers: a command that depends on an earlier one which Chrome has not answered waits behind a command that Chrome
-//! answers in order. The wait is bounded in time and size.
+//! Barriers: a command that depends on an earlier one which Chrome has not answered waits behind a
+//! command that Chrome answers in order. The wait is bounded in time and size.
 
 use serde_json::json;
 

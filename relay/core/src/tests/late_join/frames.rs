@@ -1,4 +1,5 @@
-//! Late clients receive every frame once, even if no session had `Page` enabled when the frame was added.
+//! Late clients receive every frame once, even if no session had `Page` enabled when the frame was
+//! added.
 
 use serde_json::json;
 

@@ -1,4 +1,5 @@
-//! What a late client receives while it initializes, and what the relay then sends to Chrome on its behalf.
+//! What a late client receives while it initializes, and what the relay then sends to Chrome on its
+//! behalf.
 
 use serde_json::json;
 

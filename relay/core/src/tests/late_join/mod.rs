@@ -1,5 +1,5 @@
-//! Late joins: a client that initializes a tab which others already use gets its replies at once, whether or not the
-//! page responds.
+//! Late joins: a client that initializes a tab which others already use gets its replies at once,
+//! whether or not the page responds.
 
 mod barriers;
 mod contexts;
@@ -14,7 +14,8 @@ use super::script::{CHILD_FRAME, Messages, Script, Session, playwright_init, tre
 /// The world that the late client creates.
 const LATE_WORLD: &str = "late";
 
-/// A tab with a child frame that a client like Playwright uses. Its page responds only when the test replies.
+/// A tab with a child frame that a client like Playwright uses. Its page responds only when the
+/// test replies.
 fn used_tab() -> (Script, Session) {
     let mut script = Script::with_tabs(2);
     let page = script.auto_attached_page();
@@ -43,8 +44,8 @@ fn tab_used_without_page_domain(tree: &Value) -> (Script, Session) {
     (script, page)
 }
 
-/// A new client initializes the first tab as Playwright does, with a world of this name. Every command must succeed at
-/// once. Returns what the client received.
+/// A new client initializes the first tab as Playwright does, with a world of this name. Every
+/// command must succeed at once. Returns what the client received.
 fn join(script: &mut Script, world: &str) -> (Session, Messages) {
     let page = script.auto_attached_page();
     let mut received = Messages::default();

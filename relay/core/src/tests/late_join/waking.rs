@@ -7,7 +7,8 @@ use serde_json::json;
 use super::{LATE_WORLD, join};
 use crate::tests::script::{CHILD_FRAME, Call, Messages, Script, playwright_init, tree_with_child};
 
-/// The real context of a world: 9 for the late client's, 4 for others, and 10 more in the child frame.
+/// The real context of a world: 9 for the late client's, 4 for others, and 10 more in the child
+/// frame.
 fn context_of(frame: &str, world: &str) -> i64 {
     let id = if world == LATE_WORLD { 9 } else { 4 };
     if frame == CHILD_FRAME { id + 10 } else { id }
@@ -32,8 +33,8 @@ fn reply_as_chrome(script: &mut Script, call: &Call) {
     script.reply(call, result);
 }
 
-/// Joins after Chrome has answered this many calls of the wake, then answers all others. Returns what the late client
-/// received, and the context in which its evaluation ran.
+/// Joins after Chrome has answered this many calls of the wake, then answers all others. Returns
+/// what the late client received, and the context in which its evaluation ran.
 fn join_after(replies: usize) -> (Messages, i64) {
     let mut script = Script::with_tabs(1);
     let first = script.auto_attached_page();

@@ -1,5 +1,5 @@
-//! A browser as Chrome behaves: it rejects commands to a tab without the debugger, and it reports execution contexts
-//! only while `Runtime` is enabled.
+//! A browser as Chrome behaves: it rejects commands to a tab without the debugger, and it reports
+//! execution contexts only while `Runtime` is enabled.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use crate::tests::script::{Call, attached_tab, child_target, execution_context, tab};
 
-/// Prefix of the frame ids of prerendered pages, which only Chrome uses. Clients must never receive one.
+/// Prefix of the frame ids of prerendered pages, which only Chrome uses. Clients must never receive
+/// one.
 pub const PRERENDERED: &str = "prerendered-";
 
 /// A debugger event: its CDP method and parameters.
@@ -49,7 +50,8 @@ impl FakeTab {
         json!({ "frame": { "id": main }, "childFrames": children })
     }
 
-    /// Enables `Runtime`, which reports all contexts. The extension makes Chrome report them again if it was enabled.
+    /// Enables `Runtime`, which reports all contexts. The extension makes Chrome report them again
+    /// if it was enabled.
     fn enable_runtime(&mut self, tab: i64) -> Vec<Event> {
         let main = self.main_frame(tab);
         let cleared = ("Runtime.executionContextsCleared", json!({}));
@@ -112,7 +114,8 @@ impl Browser {
         self.tabs.remove(&tab);
     }
 
-    /// A prerendered page replaces the one in this tab, which happens only while no debugger is attached.
+    /// A prerendered page replaces the one in this tab, which happens only while no debugger is
+    /// attached.
     pub fn activate_prerendered(&mut self, tab: i64, n: usize) {
         if let Some(tab) = self.tabs.get_mut(&tab).filter(|tab| !tab.attached) {
             tab.prerendered = Some(n);
@@ -134,7 +137,8 @@ impl Browser {
 
     // ---- what the relay calls ----
 
-    /// Executes a call. Returns the debugger events that precede the reply, and the result, or nothing if it fails.
+    /// Executes a call. Returns the debugger events that precede the reply, and the result, or
+    /// nothing if it fails.
     pub fn execute(&mut self, call: &Call) -> Option<(Vec<Event>, Value)> {
         let mut result = json!({});
         match call.name() {
@@ -171,7 +175,8 @@ impl Browser {
 
     // ---- what the page does ----
 
-    /// A debugger event of this kind if it can happen now, else an unrelated one. None if no debugger is attached.
+    /// A debugger event of this kind if it can happen now, else an unrelated one. None if no
+    /// debugger is attached.
     pub fn debugger_event(&mut self, id: i64, kind: usize, number: usize) -> Option<Event> {
         let tab = self.tabs.get_mut(&id).filter(|tab| tab.attached)?;
         let event = match kind {

@@ -1,4 +1,5 @@
-//! What every client has sent and received, and the invariants that hold for each message it receives.
+//! What every client has sent and received, and the invariants that hold for each message it
+//! receives.
 
 use std::collections::{BTreeMap, BTreeSet};
 

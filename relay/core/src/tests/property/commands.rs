@@ -28,7 +28,8 @@ pub fn root_command(n: usize, target: &str) -> Command {
     }
 }
 
-/// Command `n` on the session of a page. `context` is an execution context that the session has received, if any.
+/// Command `n` on the session of a page. `context` is an execution context that the session has
+/// received, if any.
 pub fn session_command(n: usize, context: i64) -> Command {
     if let 0..=5 | 18 = n {
         let expression = if n == 18 { "new UtilityScript()" } else { "1" };

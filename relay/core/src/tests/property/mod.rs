@@ -1,13 +1,14 @@
-//! Random interleavings of clients, the extension, debugger events, the user's actions and time. In any order, every
-//! request gets exactly one reply, no client receives what is not its own or refers to something it never received,
-//! and no state remains when everyone has disconnected.
+//! Random interleavings of clients, the extension, debugger events, the user's actions and time. In
+//! any order, every request gets exactly one reply, no client receives what is not its own or
+//! refers to something it never received, and no state remains when everyone has disconnected.
 //!
-//! `steps` generates the input, `simulation` feeds it to the core, `browser` plays Chrome and the extension, and
-//! `clients` checks every message that a client receives.
+//! `steps` generates the input, `simulation` feeds it to the core, `browser` plays Chrome and the
+//! extension, and `clients` checks every message that a client receives.
 //!
-//! A failing case is saved as a seed in `relay/core/proptest-regressions/property.txt`, with its shrunk steps as a
-//! comment, and runs first from then on. Commit that line together with the fix. Since a seed depends on the strategy in
-//! `steps`, write a script with the shrunk steps as well if the case must outlive changes to the strategy.
+//! A failing case is saved as a seed in `relay/core/proptest-regressions/property.txt`, with its
+//! shrunk steps as a comment, and runs first from then on. Commit that line together with the fix.
+//! Since a seed depends on the strategy in `steps`, write a script with the shrunk steps as well if
+//! the case must outlive changes to the strategy.
 //!
 //! - Run the saved seeds and 256 new cases: `cargo test -p tabwire-core property`
 //! - Run more cases: `PROPTEST_CASES=20000 cargo test -p tabwire-core property`

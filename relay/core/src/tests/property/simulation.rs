@@ -1,4 +1,5 @@
-//! Applies steps to the core: clients and a browser that send them, and checks on everything that comes out.
+//! Applies steps to the core: clients and a browser that send them, and checks on everything that
+//! comes out.
 
 use std::time::Duration;
 
@@ -292,7 +293,8 @@ impl Simulation {
 
     // ---- the end ----
 
-    /// The browser disconnects, so every request must have its reply. Then the clients disconnect, and nothing remains.
+    /// The browser disconnects, so every request must have its reply. Then the clients disconnect,
+    /// and nothing remains.
     pub fn finish_with_disconnected_browser(mut self) {
         self.disconnect_extension();
         self.clients.assert_nothing_pending();

@@ -51,7 +51,8 @@ impl Script {
         self.input(Input::ClientClosed(client));
     }
 
-    /// A new client that auto-attaches to every tab, as Playwright does, and its session on each page.
+    /// A new client that auto-attaches to every tab, as Playwright does, and its session on each
+    /// page.
     pub fn auto_attached_client(&mut self) -> (ClientId, Vec<Session>) {
         let client = self.connect_client();
         self.send(client, "Target.setAutoAttach", auto_attach());
@@ -99,7 +100,8 @@ impl Script {
         self.received(to).result(id).clone()
     }
 
-    /// Sends a request that the relay rejects at once, and returns the code and message of the error.
+    /// Sends a request that the relay rejects at once, and returns the code and message of the
+    /// error.
     #[track_caller]
     pub fn request_error(
         &mut self,

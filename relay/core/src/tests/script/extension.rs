@@ -1,4 +1,5 @@
-//! The browser side of a script: the extension's connection, its replies, and the events it reports.
+//! The browser side of a script: the extension's connection, its replies, and the events it
+//! reports.
 
 use std::time::Duration;
 
@@ -35,7 +36,8 @@ impl Script {
         self.input(Input::ExtensionText(text));
     }
 
-    /// Lets seconds pass while the extension answers its pings. Returns the other calls it receives meanwhile.
+    /// Lets seconds pass while the extension answers its pings. Returns the other calls it receives
+    /// meanwhile.
     pub fn elapse(&mut self, seconds: u64) -> Calls {
         let mut calls = Vec::new();
         for _ in 0..seconds {
@@ -95,7 +97,8 @@ impl Script {
         }
     }
 
-    /// As `answer_calls_with_tree`, and goes on until the relay sends no more calls. Returns the answered calls.
+    /// As `answer_calls_with_tree`, and goes on until the relay sends no more calls. Returns the
+    /// answered calls.
     pub fn answer_all_with_tree(&mut self, tree: &Value) -> Calls {
         let mut answered = Vec::new();
         while let Some(call) = self.to_extension.pop_front() {
@@ -121,7 +124,8 @@ impl Script {
         self.reply(&attach, json!({}));
     }
 
-    /// Sends a command that wakes the page, and attaches the debugger. Returns the id of the request.
+    /// Sends a command that wakes the page, and attaches the debugger. Returns the id of the
+    /// request.
     #[track_caller]
     pub fn start_waking(&mut self, page: &Session) -> i64 {
         let id = self.send(page, "Runtime.evaluate", json!({}));
@@ -129,7 +133,8 @@ impl Script {
         id
     }
 
-    /// Answers every call of a wake, from `attachTab` until the tab is live. Returns the CDP methods it received.
+    /// Answers every call of a wake, from `attachTab` until the tab is live. Returns the CDP
+    /// methods it received.
     #[track_caller]
     pub fn finish_waking(&mut self) -> Vec<String> {
         let tab = self.to_extension.front().map_or(0, Call::tab);

@@ -1,4 +1,5 @@
-//! Values that scripts send: tabs, frames, execution contexts, and what Playwright sends when it connects.
+//! Values that scripts send: tabs, frames, execution contexts, and what Playwright sends when it
+//! connects.
 
 use serde_json::{Value, json};
 

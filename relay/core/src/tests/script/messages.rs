@@ -1,4 +1,5 @@
-//! What clients and the extension receive from the relay, with lookups that fail a test when nothing matches.
+//! What clients and the extension receive from the relay, with lookups that fail a test when
+//! nothing matches.
 
 use std::ops::Deref;
 

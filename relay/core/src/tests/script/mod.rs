@@ -1,8 +1,8 @@
 //! A scripted browser and its clients on a fake clock, which moves only when a test advances it.
 //!
-//! This file is the only test code that reaches into [`Core`]. Everything else goes through [`Script`]:
-//! `clients` plays the clients, `extension` plays the browser, `messages` inspects what either of them receives, and
-//! `fixtures` builds the values they send.
+//! This file is the only test code that reaches into [`Core`]. Everything else goes through
+//! [`Script`]: `clients` plays the clients, `extension` plays the browser, `messages` inspects what
+//! either of them receives, and `fixtures` builds the values they send.
 
 mod clients;
 mod extension;
@@ -48,7 +48,8 @@ impl Script {
         }
     }
 
-    /// A relay whose browser has tabs 1 to `count`, with targets `T1`, `T2`, … at `https://site/1`, ….
+    /// A relay whose browser has tabs 1 to `count`, with targets `T1`, `T2`, … at `https://site/1`,
+    /// ….
     pub fn with_tabs(count: i64) -> Self {
         let mut script = Self::new();
         script.connect_browser((1..=count).map(tab).collect());
@@ -88,7 +89,8 @@ impl Script {
         self.now = end;
     }
 
-    /// Moves the clock to the core's next timeout. Does nothing and returns false if there is none up to `end`.
+    /// Moves the clock to the core's next timeout. Does nothing and returns false if there is none
+    /// up to `end`.
     pub fn advance_to_timeout(&mut self, end: Now) -> bool {
         let Some(due) = self.core.poll_timeout().filter(|due| *due <= end) else {
             return false;

@@ -1,4 +1,5 @@
-//! Events go to the sessions that enabled their domain. A session that enables a domain late receives its past events.
+//! Events go to the sessions that enabled their domain. A session that enables a domain late
+//! receives its past events.
 
 use serde_json::json;
 

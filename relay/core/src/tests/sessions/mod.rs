@@ -1,4 +1,5 @@
-//! Several sessions share one debugger attachment: each receives only what belongs to it, and none disturbs another.
+//! Several sessions share one debugger attachment: each receives only what belongs to it, and none
+//! disturbs another.
 
 mod domains;
 mod lifetime;

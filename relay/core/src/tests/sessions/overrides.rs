@@ -1,5 +1,5 @@
-//! Overrides of sessions: a library's defaults reach neither live tabs nor their frames, and what a session overrode is
-//! undone when it ends.
+//! Overrides of sessions: a library's defaults reach neither live tabs nor their frames, and what a
+//! session overrode is undone when it ends.
 
 use serde_json::json;
 

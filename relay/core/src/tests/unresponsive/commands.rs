@@ -1,4 +1,5 @@
-//! Commands to a page that does not respond fail after a deadline, unless the page is merely slow or shows a dialog.
+//! Commands to a page that does not respond fail after a deadline, unless the page is merely slow
+//! or shows a dialog.
 
 use serde_json::json;
 

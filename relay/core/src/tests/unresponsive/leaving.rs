@@ -1,4 +1,5 @@
-//! A page that does not respond while its tab wakes can be left by a navigation, after which the tab wakes again.
+//! A page that does not respond while its tab wakes can be left by a navigation, after which the
+//! tab wakes again.
 
 use serde_json::json;
 

@@ -1,12 +1,13 @@
-//! A navigation may wait for a slow server. Only a page that stays unresponsive after the response times out.
+//! A navigation may wait for a slow server. Only a page that stays unresponsive after the response
+//! times out.
 
 use serde_json::json;
 
 use super::page_with_evaluation;
 use crate::tests::script::{Script, Session, child_target};
 
-/// A client that listens to the network has started a navigation, and its request has been sent. An evaluation is
-/// pending too.
+/// A client that listens to the network has started a navigation, and its request has been sent. An
+/// evaluation is pending too.
 fn navigating_page() -> (Script, Session) {
     let (mut script, page) = page_with_evaluation();
     script.send(&page, "Network.enable", json!({}));
