@@ -1,4 +1,4 @@
-//! The extension is built into the binary; a change of its files is a change of the binary.
+//! The extension is built into the binary, so the binary must be rebuilt when the extension's files change.
 
 fn main() {
     println!("cargo:rerun-if-changed=../extension");

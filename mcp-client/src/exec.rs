@@ -1,6 +1,6 @@
-//! The same from a shell: one run with a worker of its own, which leaves the browser's tabs as they were.
+//! Running code from a shell: one run with its own worker, which leaves the browser's tabs as they were.
 
-use std::io::{ErrorKind, Write as _};
+use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -8,27 +8,27 @@ use base64::Engine as _;
 use serde_json::json;
 
 use crate::Settings;
-use crate::answer::{Answer, Failure, Image};
-use crate::errors::Error;
+use crate::error::{Audience, Error};
 use crate::progress::Progress;
+use crate::response::{Failure, Image, Report, Response};
 use crate::session::Session;
 
-/// A folder with more is not searched on.
-const MOST_PICTURES: usize = 10_000;
+/// How many file names are tried for one image.
+const MAX_IMAGE_FILES: usize = 10_000;
 
-/// What a run ended with, for the shell.
+/// How a run ended, for the shell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     Done,
-    /// The code threw, or is no code.
+    /// The code threw or does not compile.
     CodeFailed,
-    /// What was to be run could not be read.
+    /// The code could not be read.
     NoCode,
-    /// Relay, browser, extension, slot, Node, or the tab that was named.
-    NotReady,
-    /// The code was ended: time, memory, or Ctrl-C.
-    Ended,
-    /// The code came to its end, and what it gave could not be written.
+    /// Relay, browser, extension, slot, Node.js or the named tab is unavailable.
+    Unavailable,
+    /// The code was stopped: timeout, memory, or Ctrl-C.
+    Stopped,
+    /// The code finished, but its output could not be written.
     NotWritten,
 }
 
@@ -37,24 +37,27 @@ impl Outcome {
         match self {
             Self::Done => 0,
             Self::CodeFailed => 1,
-            // As for any other command line that cannot be followed.
+            // Like any other unusable command line.
             Self::NoCode => 2,
-            Self::NotReady => 3,
-            Self::Ended => 4,
+            Self::Unavailable => 3,
+            Self::Stopped => 4,
             Self::NotWritten => 5,
         }
     }
 
     fn of(failure: Option<&Failure>) -> Self {
-        let Some(failure) = failure else {
-            return Self::Done;
-        };
-        match failure.kind.as_str() {
-            "unreadable" => Self::NoCode,
-            "unwritable" => Self::NotWritten,
-            "timeout" | "memory" | "worker" | "cancelled" => Self::Ended,
-            _ if failure.is_environment => Self::NotReady,
-            _ => Self::CodeFailed,
+        match failure {
+            None => Self::Done,
+            Some(Failure::Code(_)) => Self::CodeFailed,
+            Some(Failure::Other(error)) => match error {
+                Error::Unreadable { .. } => Self::NoCode,
+                Error::Unwritable { .. } => Self::NotWritten,
+                Error::TimedOut { .. }
+                | Error::OutOfMemory(_)
+                | Error::WorkerExited(_)
+                | Error::Cancelled => Self::Stopped,
+                _ => Self::Unavailable,
+            },
         }
     }
 }
@@ -62,44 +65,44 @@ impl Outcome {
 pub struct Run {
     pub code: String,
     pub timeout: Duration,
-    /// The tab to take into use, by number, target id, or a part of its address or title.
+    /// The tab to use, by number, target id, or a part of its address or title.
     pub tab: Option<String>,
     pub json: bool,
     pub images: Images,
     pub text: Text,
 }
 
-/// What the text of an answer is.
+/// Where the text of a response goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Text {
-    /// What was asked for.
-    Answer,
-    /// Words beside the pictures that were asked for: they go to stderr.
+    /// To stdout: it is the result.
+    Result,
+    /// To stderr: the images are the result.
     Notes,
 }
 
-/// Where pictures go.
+/// Where images go.
 pub enum Images {
-    /// Into a folder, under names of their own.
-    Into(PathBuf),
-    /// The one picture to this file.
+    /// Into a folder, under new names.
+    Folder(PathBuf),
+    /// The only image goes to this file.
     File(PathBuf),
 }
 
-/// `interrupted` ends the code before its time; what it opened is closed all the same.
+/// `interrupted` stops the code early. Tabs that it opened are still closed.
 pub async fn run(settings: Settings, run: Run, interrupted: impl Future<Output = ()>) -> Outcome {
     let mut session = Session::new(settings);
     let progress = Progress::stderr();
-    let answer = tokio::select! {
-        answer = execute(&mut session, &run, &progress) => answer.unwrap_or_else(Answer::from),
+    let response = tokio::select! {
+        response = execute(&mut session, &run, &progress) => response.unwrap_or_else(Response::from),
         () = interrupted => Error::Cancelled.into(),
     };
     session.finish().await;
-    print(&run, answer)
+    print_response(&run, response)
 }
 
-async fn execute(session: &mut Session, run: &Run, progress: &Progress) -> Result<Answer, Error> {
-    session.ready(progress).await?;
+async fn execute(session: &mut Session, run: &Run, progress: &Progress) -> Result<Response, Error> {
+    session.prepare(progress).await?;
     if let Some(tab) = &run.tab {
         session.use_tab(tab).await?;
     }
@@ -108,147 +111,131 @@ async fn execute(session: &mut Session, run: &Run, progress: &Progress) -> Resul
 
 pub async fn tabs(settings: Settings, as_json: bool) -> Outcome {
     let mut session = Session::new(settings);
-    let listed = match session.ready(&Progress::stderr()).await {
+    let listed = match session.prepare(&Progress::stderr()).await {
         Ok(()) => session.tabs().await,
         Err(error) => Err(error),
     };
     session.finish().await;
     match listed {
         Ok(tabs) if as_json => print_lines(&[json!(tabs).to_string()], Outcome::Done),
-        Ok(tabs) => print_lines(
-            &tabs.into_iter().map(|tab| tab.line).collect::<Vec<_>>(),
-            Outcome::Done,
-        ),
+        Ok(tabs) => {
+            let lines: Vec<String> = tabs.into_iter().map(|tab| tab.line).collect();
+            print_lines(&lines, Outcome::Done)
+        }
         Err(error) => fail(error, as_json),
     }
 }
 
-/// The end of a command that has nothing but an error to give.
+/// Reports an error that left nothing else to print.
 pub fn fail(error: Error, as_json: bool) -> Outcome {
-    let failure = Failure::from(error);
-    let outcome = Outcome::of(Some(&failure));
+    let failure = Failure::Other(error);
+    let (outcome, report) = (Outcome::of(Some(&failure)), report(&failure));
     if as_json {
-        return print_lines(
-            &[json!({ "ok": false, "error": failure }).to_string()],
-            outcome,
-        );
+        let object = json!({ "ok": false, "error": report });
+        return print_lines(&[object.to_string()], outcome);
     }
-    tell(&failure.words());
+    print_to_stderr(&report.text());
     outcome
 }
 
-/// Prints the answer, and then what of it could not be written.
-fn print(run: &Run, answer: Answer) -> Outcome {
-    let (files, unwritable) = write_images(&run.images, &answer.images);
-    let failures: Vec<Failure> = answer
+fn report(failure: &Failure) -> Report {
+    failure.report(Audience::ShellUser)
+}
+
+/// Prints the response, then what could not be written.
+fn print_response(run: &Run, response: Response) -> Outcome {
+    let (files, unwritable) = write_images(&run.images, &response.images);
+    let failures: Vec<Failure> = response
         .failure
         .into_iter()
-        .chain(unwritable.map(Failure::from))
+        .chain(unwritable.map(Failure::Other))
         .collect();
     let outcome = Outcome::of(failures.first());
+    let reports: Vec<Report> = failures.iter().map(report).collect();
     if run.json {
-        let object = json!({ "ok": failures.is_empty(), "text": answer.text, "images": files, "error": failures.first() });
+        let object = json!({ "ok": reports.is_empty(), "text": response.text, "images": files, "error": reports.first() });
         return print_lines(&[object.to_string()], outcome);
     }
     let mut lines = Vec::new();
     match run.text {
-        _ if answer.text.is_empty() => {}
-        Text::Answer => lines.push(answer.text),
-        Text::Notes => tell(&answer.text),
+        _ if response.text.is_empty() => {}
+        Text::Result => lines.push(response.text),
+        Text::Notes => print_to_stderr(&response.text),
     }
     lines.extend(files.iter().map(|file| file.display().to_string()));
     let outcome = print_lines(&lines, outcome);
-    for failure in &failures {
-        tell(&failure.words());
+    for report in &reports {
+        print_to_stderr(&report.text());
     }
     outcome
 }
 
-/// Writes to stdout. Whoever closes it has read enough, and that is no fault.
+/// Writes to stdout. A reader that closes the pipe early is not an error.
 fn print_lines(lines: &[String], outcome: Outcome) -> Outcome {
-    let mut stdout = std::io::stdout().lock();
+    let mut stdout = io::stdout().lock();
     let written = lines
         .iter()
         .try_for_each(|line| writeln!(stdout, "{line}"))
         .and_then(|()| stdout.flush());
     match written {
         Err(reason) if reason.kind() != ErrorKind::BrokenPipe => {
-            tell(
-                &Failure::from(Error::Unwritable {
-                    what: "to stdout".into(),
-                    reason,
-                })
-                .words(),
-            );
+            let error = Error::Unwritable {
+                what: "to stdout".into(),
+                reason,
+            };
+            print_to_stderr(&report(&Failure::Other(error)).text());
             Outcome::NotWritten
         }
         _ => outcome,
     }
 }
 
-fn tell(words: &str) {
-    let _ = writeln!(std::io::stderr(), "{words}");
+fn print_to_stderr(text: &str) {
+    let _ = writeln!(io::stderr(), "{text}");
 }
 
-/// The files that were written, and why one was not.
+/// Returns the files that were written, and the error of the first that was not.
 fn write_images(to: &Images, images: &[Image]) -> (Vec<PathBuf>, Option<Error>) {
     let mut files = Vec::new();
     for (index, image) in images.iter().enumerate() {
         match write_image(to, index + 1, image) {
             Ok(file) => files.push(file),
             Err(reason) => {
-                let (Images::Into(place) | Images::File(place)) = to;
-                return (
-                    files,
-                    Some(Error::Unwritable {
-                        what: format!("a picture to {}", place.display()),
-                        reason,
-                    }),
-                );
+                let (Images::Folder(place) | Images::File(place)) = to;
+                let what = format!("an image to {}", place.display());
+                return (files, Some(Error::Unwritable { what, reason }));
             }
         }
     }
     (files, None)
 }
 
-fn write_image(to: &Images, number: usize, image: &Image) -> Result<PathBuf, std::io::Error> {
+fn write_image(to: &Images, number: usize, image: &Image) -> io::Result<PathBuf> {
     let bytes = base64::engine::general_purpose::STANDARD
         .decode(&image.data)
-        .map_err(std::io::Error::other)?;
-    let extension = if image.mime_type == "image/png" {
-        "png"
-    } else {
-        "jpeg"
+        .map_err(io::Error::other)?;
+    let extension = match image.mime_type.as_str() {
+        "image/png" => "png",
+        _ => "jpeg",
     };
     match to {
         Images::File(file) => std::fs::write(file, bytes).map(|()| file.clone()),
-        Images::Into(folder) => write_new(folder, number, extension, &bytes),
+        Images::Folder(folder) => write_new(folder, number, extension, &bytes),
     }
 }
 
-/// Writes a picture under the first name that is free: those of earlier runs stay, and a link that somebody laid there is not followed.
-fn write_new(
-    folder: &Path,
-    from: usize,
-    extension: &str,
-    bytes: &[u8],
-) -> Result<PathBuf, std::io::Error> {
-    for number in from..from + MOST_PICTURES {
+/// Writes an image under the first free name. Never overwrites a file and never follows a link that somebody put there.
+fn write_new(folder: &Path, from: usize, extension: &str, bytes: &[u8]) -> io::Result<PathBuf> {
+    for number in from..from + MAX_IMAGE_FILES {
         let name = folder.join(format!("tabwire-{number}.{extension}"));
-        match std::fs::OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .open(&name)
-        {
+        let mut options = std::fs::OpenOptions::new();
+        match options.write(true).create_new(true).open(&name) {
             Ok(mut file) => return file.write_all(bytes).map(|()| name),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
         }
     }
-    Err(std::io::Error::other(format!(
-        "{} is full of pictures of earlier runs",
-        folder.display()
-    )))
+    Err(io::Error::other("too many images of earlier runs"))
 }
 
 #[cfg(test)]
@@ -256,33 +243,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_exit_code_tells_the_code_from_the_set_up_and_from_the_clock() {
-        let of = |error: Error| Outcome::of(Some(&error.into())).exit_code();
-        assert_eq!(of(Error::NoExtension), 3);
-        assert_eq!(
-            of(Error::TimedOut {
-                after: Duration::from_secs(1)
-            }),
-            4
-        );
-        let thrown = Failure {
+    fn exit_code_distinguishes_code_set_up_and_timeout() {
+        let exit_code = |failure: Failure| Outcome::of(Some(&failure)).exit_code();
+        assert_eq!(exit_code(Failure::Other(Error::NoExtension)), 3);
+        let after = Duration::from_secs(1);
+        assert_eq!(exit_code(Failure::Other(Error::TimedOut { after })), 4);
+        let thrown = Report {
             kind: "code".into(),
             message: String::new(),
             next: None,
-            is_environment: false,
         };
-        assert_eq!(Outcome::of(Some(&thrown)).exit_code(), 1);
+        assert_eq!(exit_code(Failure::Code(thrown)), 1);
         assert_eq!(Outcome::of(None).exit_code(), 0);
     }
 
     #[test]
-    fn pictures_of_earlier_runs_stay() {
+    fn keeps_images_of_earlier_runs() {
         let folder = tempfile::tempdir().unwrap();
         let image = || Image {
             data: "eA==".into(),
             mime_type: "image/png".into(),
         };
-        let to = Images::Into(folder.path().to_owned());
+        let to = Images::Folder(folder.path().to_owned());
         write_images(&to, &[image(), image()]);
         let (names, unwritable) = write_images(&to, &[image()]);
         assert_eq!(names, [folder.path().join("tabwire-3.png")]);

@@ -1,66 +1,57 @@
-//! The MCP server of Tabwire, and the same from a shell: an agent's code runs in the person's browser.
+//! Runs code in the user's browser, for an agent (MCP) or a shell.
 //!
 //! ```text
-//! agent ─► server (execute, reset) ─┐
-//!                                   ├─► session ─► relay (is it there, whose is the slot)
-//! shell ─► exec ────────────────────┘           └► worker ─► runner (Node, Playwright) ─► /cdp
+//! agent ─► stdin ─► server (execute, reset) ─┐
+//!                                            ├─► session ─► relay (find or start it, wait for the slot)
+//! shell ─► exec ─────────────────────────────┘           └► worker ─► runner (Node, Playwright) ─► /cdp
 //! ```
 //!
-//! A session is one agent's: its worker, its page in use, its turn at the browser. Only the worker connects to `/cdp`.
+//! A session belongs to one agent: its worker, its current page, its claim on the browser. Only the worker connects to
+//! `/cdp`.
 
-mod answer;
-mod errors;
+mod error;
 pub mod exec;
 mod progress;
-pub mod relay;
+mod relay;
+mod response;
 mod runner;
 mod server;
 mod session;
-pub mod state;
 mod stdin;
+mod tools;
 mod worker;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use errors::Error;
+pub use error::{Audience, Error};
 pub use server::{http_routes, serve_stdio};
+use tabwire_home::Home;
 
-/// What a server or a run is told at its start.
 #[derive(Clone)]
 pub struct Settings {
-    /// Tabwire's home, which is closed to others already.
-    pub home: PathBuf,
-    /// The `tabwire` program, to start a relay with.
+    pub home: Home,
+    /// The `tabwire` program, which starts a relay.
     pub program: PathBuf,
-    /// The relay's port, where one was asked for; else it is where the home's relay is, whenever that is needed.
+    /// The relay's port if the user chose one. Otherwise it is looked up in the home before each call.
     pub port: Option<u16>,
-    /// Reads the token, as it is then: a person who makes a new one wants the one before to open nothing.
-    pub token: Arc<dyn Fn() -> Result<Token, Error> + Send + Sync>,
-    /// How long to wait for another client to give the slot back.
+    /// How long to wait for another client to release the browser.
     pub standby: Duration,
-    /// How long without calls until the slot is given back.
+    /// How long without calls until the browser is released.
     pub idle: Duration,
-    /// The longest text of an answer, in characters.
+    /// The longest text of a response, in characters.
     pub output_limit: usize,
-    /// The largest picture of an answer, in bytes; none for one who takes it as it is, however large.
+    /// The largest image of a response, in bytes. `None`: images are never scaled down.
     pub image_limit: Option<usize>,
-    /// The most memory that the worker may take, in MiB.
+    /// The most memory that the worker may use, in MiB.
     pub memory_mib: u64,
-    /// Is told how large each call was with its answer, so that the memory of large ones can be given back.
+    /// Called with the size of each call and its response, so that the memory of large ones can be returned to the system.
     pub after_call: Arc<dyn Fn(usize) + Send + Sync>,
 }
 
-/// What lets clients in at the relay. It has no `Debug` and no `Display`: it cannot be logged by mistake.
-#[derive(Clone)]
-pub struct Token(pub String);
-
-/// Puts the runner and its packages into the home, saying on stderr what is done.
+/// Installs the runner and its packages into the home, with progress on stderr.
 pub async fn install(settings: &Settings) -> Result<PathBuf, Error> {
-    Ok(
-        runner::ensure(&settings.home, &progress::Progress::stderr())
-            .await?
-            .folder,
-    )
+    let runner = runner::ensure(&settings.home, &progress::Progress::stderr()).await?;
+    Ok(runner.folder)
 }

@@ -1,4 +1,4 @@
-//! Telling the one who waits what is being done: an agent by MCP progress, a person on stderr.
+//! Progress reports while a call runs: MCP notifications for an agent, lines on stderr for a shell user.
 
 use std::io::Write as _;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -8,48 +8,48 @@ use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use rmcp::service::RequestContext;
 use rmcp::{Peer, RoleServer};
 
-const NOTIFY_WITHIN: Duration = Duration::from_millis(100);
+const NOTIFY_TIMEOUT: Duration = Duration::from_millis(100);
 
 pub struct Progress {
-    to: Listener,
-    /// MCP wants a number that grows with every word.
-    said: AtomicU32,
+    receiver: Receiver,
+    /// MCP requires a number that grows with every notification.
+    count: AtomicU32,
 }
 
-enum Listener {
+enum Receiver {
     Agent(Peer<RoleServer>, ProgressToken),
     Stderr,
-    Nobody,
+    None,
 }
 
 impl Progress {
-    /// To the agent that made a request, if it asked for progress.
+    /// Reports to the agent that sent a request, if it asked for progress.
     pub fn of_request(context: &RequestContext<RoleServer>) -> Self {
         let token = context.meta.get_progress_token();
-        Self::to(token.map_or(Listener::Nobody, |token| {
-            Listener::Agent(context.peer.clone(), token)
+        Self::new(token.map_or(Receiver::None, |token| {
+            Receiver::Agent(context.peer.clone(), token)
         }))
     }
 
     pub fn stderr() -> Self {
-        Self::to(Listener::Stderr)
+        Self::new(Receiver::Stderr)
     }
 
     pub fn silent() -> Self {
-        Self::to(Listener::Nobody)
+        Self::new(Receiver::None)
     }
 
-    fn to(to: Listener) -> Self {
+    fn new(receiver: Receiver) -> Self {
         Self {
-            to,
-            said: AtomicU32::new(0),
+            receiver,
+            count: AtomicU32::new(0),
         }
     }
 
-    /// Something that is worth knowing wherever one looks.
+    /// A step that every reader should see; it is logged if nobody asked for progress.
     pub async fn step(&self, text: &str) {
-        if matches!(self.to, Listener::Stderr) {
-            // Nobody may be reading.
+        if matches!(self.receiver, Receiver::Stderr) {
+            // stderr may be closed.
             let _ = writeln!(std::io::stderr(), "tabwire: {text}");
         } else {
             tracing::info!("{text}");
@@ -57,14 +57,14 @@ impl Progress {
         self.notify(text).await;
     }
 
-    /// A sign of life, for an agent only.
+    /// A sign of life, for agents only.
     pub async fn notify(&self, text: &str) {
-        if let Listener::Agent(peer, token) = &self.to {
-            let number = self.said.fetch_add(1, Ordering::Relaxed) + 1;
-            let words =
-                ProgressNotificationParam::new(token.clone(), f64::from(number)).with_message(text);
-            // An agent that has gone, or does not read, holds nothing up.
-            let _ = tokio::time::timeout(NOTIFY_WITHIN, peer.notify_progress(words)).await;
+        if let Receiver::Agent(peer, token) = &self.receiver {
+            let count = self.count.fetch_add(1, Ordering::Relaxed) + 1;
+            let notification =
+                ProgressNotificationParam::new(token.clone(), f64::from(count)).with_message(text);
+            // An agent that has disconnected or does not read must not block the call.
+            let _ = tokio::time::timeout(NOTIFY_TIMEOUT, peer.notify_progress(notification)).await;
         }
     }
 }

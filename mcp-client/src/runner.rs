@@ -1,17 +1,19 @@
-//! The runner: the JavaScript that runs an agent's code. It travels inside the binary and is unpacked into the home,
-//! beside its packages, which npm brings at the first use.
+//! The runner: the JavaScript that runs an agent's code. It is built into the binary and unpacked into the home at the
+//! first use, when npm installs its packages beside it.
 
+use std::io;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest as _, Sha256};
+use tabwire_home::Home;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
-use tokio::process::Command;
+use tokio::process::{Child, Command};
 
-use crate::errors::Error;
+use crate::error::Error;
 use crate::progress::Progress;
 
 macro_rules! files {
@@ -37,13 +39,14 @@ const FILES: [(&str, &str); 16] = files![
     "snapshot.mjs",
 ];
 
-/// npm writes this when everything is there, and not before.
+/// npm writes this file last.
 const COMPLETE: &str = "node_modules/.package-lock.json";
-const OLDEST_NODE: u32 = 20;
-const NODE_WITHIN: Duration = Duration::from_secs(10);
-const NPM_WITHIN: Duration = Duration::from_secs(300);
+const MIN_NODE: u32 = 20;
+const NODE_TIMEOUT: Duration = Duration::from_secs(10);
+const NPM_TIMEOUT: Duration = Duration::from_secs(300);
+const MAX_NPM_ERRORS: usize = 4;
 
-/// A runner that is there with its packages.
+/// An installed runner with its packages.
 pub struct Runner {
     pub folder: PathBuf,
 }
@@ -54,9 +57,9 @@ impl Runner {
     }
 }
 
-/// Finds the runner in the home, or puts it there. Another version of this program has another folder.
-pub async fn ensure(home: &Path, progress: &Progress) -> Result<Runner, Error> {
-    let folder = home.join("runner").join(version());
+/// Finds the runner in the home or installs it. Each version of this program has its own folder.
+pub async fn ensure(home: &Home, progress: &Progress) -> Result<Runner, Error> {
+    let folder = home.runner_folder().join(version());
     if !folder.join(COMPLETE).is_file() {
         install(&folder, progress).await?;
     }
@@ -69,15 +72,12 @@ fn version() -> String {
         digest.update(name);
         digest.update(text);
     }
-    URL_SAFE_NO_PAD
-        .encode(digest.finalize())
-        .chars()
-        .take(12)
-        .collect()
+    let version = URL_SAFE_NO_PAD.encode(digest.finalize());
+    version.chars().take(12).collect()
 }
 
-/// Everything happens in a folder of its own that takes its name at the end: servers that start at once do not meet, and
-/// what is half done is never found.
+/// Installs into a temporary folder and renames it at the end, so that servers that start at the same time do not
+/// collide and nobody finds a partial installation.
 async fn install(folder: &Path, progress: &Progress) -> Result<(), Error> {
     check_node().await?;
     let parent = folder.parent().unwrap_or(folder);
@@ -89,11 +89,11 @@ async fn install(folder: &Path, progress: &Progress) -> Result<(), Error> {
         std::fs::write(new.path().join(name), text)?;
     }
     progress
-        .step("installing playwright-core, once (npm, about 15 MB)")
+        .step("installing playwright-core with npm (only once, about 15 MB)")
         .await;
     run_npm(new.path(), progress).await?;
     match std::fs::rename(new.path(), folder) {
-        // It is no longer where its guard would remove it.
+        // Its old path no longer exists, so there is nothing to remove on drop.
         Ok(()) => drop(new.keep()),
         Err(_) if folder.join(COMPLETE).is_file() => {}
         Err(error) => return Err(error.into()),
@@ -102,18 +102,18 @@ async fn install(folder: &Path, progress: &Progress) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether there is a Node that can run the runner.
+/// Checks that `node` exists and is new enough for the runner.
 pub async fn check_node() -> Result<(), Error> {
-    let asked = Command::new("node")
+    let output = Command::new("node")
         .arg("--version")
         .stdin(Stdio::null())
         .kill_on_drop(true)
         .output();
-    let asked = tokio::time::timeout(NODE_WITHIN, asked).await;
-    let output = asked
-        .map_err(|_| Error::NoNode("`node --version` does not answer".into()))?
+    let output = tokio::time::timeout(NODE_TIMEOUT, output)
+        .await
+        .map_err(|_| Error::NoNode("`node --version` does not respond".into()))?
         .map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => Error::NoNode("`node` was not found".into()),
+            io::ErrorKind::NotFound => Error::NoNode("`node` was not found".into()),
             _ => Error::NoNode(format!("`node` cannot be run: {error}")),
         })?;
     let version = String::from_utf8_lossy(&output.stdout).trim().to_owned();
@@ -123,14 +123,33 @@ pub async fn check_node() -> Result<(), Error> {
         .next()
         .and_then(|major| major.parse::<u32>().ok());
     match major {
-        Some(major) if major >= OLDEST_NODE => Ok(()),
+        Some(major) if major >= MIN_NODE => Ok(()),
         _ => Err(Error::NodeTooOld(version)),
     }
 }
 
 async fn run_npm(folder: &Path, progress: &Progress) -> Result<(), Error> {
-    let failed = |reason: String| Error::Install(reason);
-    let mut npm = Command::new("npm")
+    let mut npm = spawn_npm(folder).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => Error::NoNpm,
+        _ => Error::Install(format!("npm cannot be run: {error}")),
+    })?;
+    let (status, errors) = tokio::time::timeout(NPM_TIMEOUT, finish_npm(&mut npm, progress))
+        .await
+        .map_err(|_| {
+            let seconds = NPM_TIMEOUT.as_secs();
+            Error::Install(format!("npm did not finish within {seconds} s"))
+        })??;
+    if status.success() {
+        return Ok(());
+    }
+    Err(Error::Install(format!(
+        "npm failed with {status}: {}",
+        errors.join("; ")
+    )))
+}
+
+fn spawn_npm(folder: &Path) -> io::Result<Child> {
+    Command::new("npm")
         .args([
             "ci",
             "--omit=dev",
@@ -146,35 +165,22 @@ async fn run_npm(folder: &Path, progress: &Progress) -> Result<(), Error> {
         .stderr(Stdio::piped())
         .kill_on_drop(true)
         .spawn()
-        .map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => Error::NoNpm,
-            _ => failed(format!("npm cannot be run: {error}")),
-        })?;
-    let mut words = Vec::new();
-    let finished = async {
-        if let Some(stderr) = npm.stderr.take() {
-            let mut lines = BufReader::new(stderr).lines();
-            while let Ok(Some(line)) = lines.next_line().await {
-                if line.contains("http fetch") {
-                    progress.notify("npm: downloading").await;
-                } else if line.contains("error") {
-                    words.push(line);
-                }
+}
+
+/// Waits for npm. Returns its status and the first errors it printed.
+async fn finish_npm(npm: &mut Child, progress: &Progress) -> io::Result<(ExitStatus, Vec<String>)> {
+    let mut errors = Vec::new();
+    if let Some(stderr) = npm.stderr.take() {
+        let mut lines = BufReader::new(stderr).lines();
+        while let Ok(Some(line)) = lines.next_line().await {
+            if line.contains("http fetch") {
+                progress.notify("npm: downloading").await;
+            } else if line.contains("error") && errors.len() < MAX_NPM_ERRORS {
+                errors.push(line);
             }
         }
-        npm.wait().await
-    };
-    let status = tokio::time::timeout(NPM_WITHIN, finished)
-        .await
-        .map_err(|_| failed(format!("npm took more than {} s", NPM_WITHIN.as_secs())))??;
-    if status.success() {
-        return Ok(());
     }
-    words.truncate(4);
-    Err(failed(format!(
-        "npm ended with {status}: {}",
-        words.join("; ")
-    )))
+    Ok((npm.wait().await?, errors))
 }
 
 #[cfg(test)]
@@ -182,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_file_of_the_runner_is_in_the_binary() {
+    fn every_runner_file_is_in_the_binary() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("runner");
         let mut found: Vec<String> = std::fs::read_dir(folder)
             .unwrap()
@@ -194,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn the_packages_are_pinned_and_name_no_registry() {
+    fn packages_are_pinned_and_name_no_registry() {
         let text = |wanted: &str| FILES.iter().find(|(name, _)| *name == wanted).unwrap().1;
         assert!(text("package.json").contains(r#""playwright-core": "1.65.0""#));
         assert!(!text("package-lock.json").contains("resolved"));

@@ -1,40 +1,40 @@
-//! One agent's session: the worker, the page in use, and the turn at the browser. It owns all of it; calls come one at a
-//! time.
+//! One agent's session: the worker, the current page, and the claim on the browser. It owns all three and handles one
+//! call at a time.
 
 use std::time::Duration;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use tabwire_home::{Token, cdp_url};
 use tokio::time::{Instant, interval, sleep};
 
-use crate::Settings;
-use crate::answer::{Answer, Failure};
-use crate::errors::{Error, LOST};
+use crate::error::{Error, lost_state};
 use crate::progress::Progress;
+use crate::response::{Failure, Report, Response};
 use crate::worker::{Reply, Worker};
-use crate::{relay, runner};
+use crate::{Settings, relay, runner};
 
-const RELEASE_WITHIN: Duration = Duration::from_secs(5);
-/// The longest that anything but the agent's own code may take in the worker.
-const STEP_WITHIN: Duration = Duration::from_secs(20);
-const REPORTED_TABS: usize = 30;
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(5);
+/// For every worker request except running the agent's code.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(20);
+const MAX_LISTED_TABS: usize = 30;
 
 pub struct Session {
     settings: Settings,
     worker: Option<Worker>,
-    /// Where the relay was looked for last.
+    /// The relay's port at the last call.
     port: Option<u16>,
-    /// The target id of the page in use; it outlives workers and connections.
+    /// The target id of the current page. It outlives workers and connections.
     target: Option<String>,
     /// Tabs that were opened only because code needed a page.
     opened: Vec<String>,
-    /// What the agent has to be told with its next answer.
+    /// What the agent must learn with its next response.
     notes: Vec<String>,
-    /// Whether the worker was asked something that it has not answered: a call was dropped there.
+    /// Whether a worker request is pending. Still true at the next call if that one's future was dropped.
     in_call: bool,
 }
 
-#[derive(Debug, Clone, Deserialize, serde::Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Tab {
     pub index: usize,
@@ -42,7 +42,7 @@ pub struct Tab {
     pub title: String,
     pub url: String,
     pub in_use: bool,
-    /// The tab in one line, as code that returns pages sees it too.
+    /// The tab as one line, as code that returns pages shows it too.
     #[serde(skip_serializing)]
     pub line: String,
 }
@@ -65,54 +65,60 @@ impl Session {
         }
     }
 
-    /// Runs code and gives what it said, whatever happened.
-    pub async fn execute(&mut self, code: &str, limit: Duration, progress: &Progress) -> Answer {
-        let mut answer = match self.ready(progress).await {
-            Ok(()) => self.run(code, limit, progress).await,
+    /// Runs code. The response includes what the code printed before it failed.
+    pub async fn execute(
+        &mut self,
+        code: &str,
+        timeout: Duration,
+        progress: &Progress,
+    ) -> Response {
+        let mut response = match self.prepare(progress).await {
+            Ok(()) => self.run(code, timeout, progress).await,
             Err(error) => error.into(),
         };
         for note in self.notes.drain(..).rev() {
-            answer.text.insert_str(0, &format!("[{note}]\n"));
+            response.text.insert_str(0, &format!("[{note}]\n"));
         }
-        answer
+        response
     }
 
-    /// Everything that code needs: relay, browser, runner, worker, and the slot.
-    pub async fn ready(&mut self, progress: &Progress) -> Result<(), Error> {
+    /// Ensures everything that code needs: relay, browser, runner, worker and the client slot.
+    pub async fn prepare(&mut self, progress: &Progress) -> Result<(), Error> {
         if self.in_call {
-            self.replace_worker("The last call was given up in the middle of its code.")
+            self.replace_worker("The last call was abandoned while its code was running.")
                 .await;
         }
         let port = relay::port(&self.settings, self.port);
         self.port = Some(port);
         relay::ensure(&self.settings, port, progress).await?;
         if self.worker.is_some() {
-            match self.take_slot(port, progress).await {
-                // It ended while nobody looked, or what earlier code left behind keeps it busy; a new one does.
-                Err(error @ (Error::WorkerEnded(_) | Error::OutOfMemory(_) | Error::Runner(_))) => {
-                    self.note_loss(&error)
-                }
-                taken => return taken,
+            match self.connect(port, progress).await {
+                // It exited between calls, or earlier code keeps it busy. Start a new one.
+                Err(
+                    error @ (Error::WorkerExited(_) | Error::OutOfMemory(_) | Error::Runner(_)),
+                ) => self.note_loss(&error),
+                outcome => return outcome,
             }
         }
         let runner = runner::ensure(&self.settings.home, progress).await?;
         self.worker = Some(Worker::start(&runner, self.settings.memory_mib)?);
-        let taken = self.take_slot(port, progress).await;
-        if matches!(taken, Err(Error::WorkerStart { .. })) {
-            // A Node that is too old cannot even read the runner, and says so in words of its own.
+        let connected = self.connect(port, progress).await;
+        if matches!(connected, Err(Error::WorkerStart { .. })) {
+            // A Node.js that is too old cannot even parse the runner, and its own error does not help.
             runner::check_node().await?;
         }
-        taken
+        connected
     }
 
-    async fn take_slot(&mut self, port: u16, progress: &Progress) -> Result<(), Error> {
+    /// Connects the worker to the relay, which takes the client slot.
+    async fn connect(&mut self, port: u16, progress: &Progress) -> Result<(), Error> {
         let since = Instant::now();
         loop {
-            let token = (self.settings.token)()?;
-            let parameters =
-                json!({ "url": relay::cdp_url(port, &token.0), "target": self.target });
-            let reply = self.ask("connect", parameters).await?;
-            let Some(Failure { kind, message, .. }) = reply.error else {
+            // Read each time: a user who replaces the token wants the old one to stop working.
+            let token = Token::load_or_create(&self.settings.home)?;
+            let parameters = json!({ "url": cdp_url(port, &token), "target": self.target });
+            let reply = self.request("connect", parameters).await?;
+            let Some(Report { kind, message, .. }) = reply.error else {
                 return Ok(());
             };
             match kind.as_str() {
@@ -121,214 +127,214 @@ impl Session {
                 "no-extension" => return Err(Error::NoExtension),
                 _ => return Err(Error::Connect(message)),
             }
-            // Somebody else was faster each time, or a client comes and goes: the wait is bounded all the same.
-            if since.elapsed() > self.settings.standby + STEP_WITHIN {
-                return Err(Error::Connect("the slot was never free".into()));
+            // Other clients may take the slot first every time, so the whole wait is bounded as well.
+            if since.elapsed() > self.settings.standby + REQUEST_TIMEOUT {
+                return Err(Error::Connect("the browser was always in use".into()));
             }
         }
     }
 
-    async fn run(&mut self, code: &str, limit: Duration, progress: &Progress) -> Answer {
+    async fn run(&mut self, code: &str, timeout: Duration, progress: &Progress) -> Response {
         let parameters = json!({
             "code": code,
-            "timeoutMs": u64::try_from(limit.as_millis()).unwrap_or(u64::MAX),
+            "timeoutMs": u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX),
             "outputLimit": self.settings.output_limit,
             "imageLimit": self.settings.image_limit,
         });
-        match self.call("execute", parameters, limit, progress).await {
+        match self
+            .request_within(timeout, "execute", parameters, progress)
+            .await
+        {
             Ok(reply) => {
-                let mut answer: Answer = serde_json::from_value(reply.ok).unwrap_or_default();
-                answer.failure = reply.error;
-                answer
+                let mut response: Response = serde_json::from_value(reply.ok).unwrap_or_default();
+                response.failure = reply.error.map(Failure::Code);
+                response
             }
             Err(error) => {
-                let said = self
-                    .worker
-                    .as_mut()
-                    .map(|worker| std::mem::take(&mut worker.said))
-                    .unwrap_or_default();
+                let worker = self.worker.as_mut();
+                let output = worker.map(|worker| std::mem::take(&mut worker.output));
                 self.end_worker().await;
-                Answer {
-                    text: said.trim_end().to_owned(),
-                    failure: Some(error.into()),
-                    ..Answer::default()
+                Response {
+                    text: output.unwrap_or_default().trim_end().to_owned(),
+                    ..Response::from(error)
                 }
             }
         }
     }
 
-    /// Something that should be quick; a worker that does not answer is ended.
-    async fn ask(&mut self, what: &str, parameters: Value) -> Result<Reply, Error> {
-        let asked = self
-            .call(what, parameters, STEP_WITHIN, &Progress::silent())
+    /// A request that should be quick. A worker that does not reply is killed.
+    async fn request(&mut self, method: &str, parameters: Value) -> Result<Reply, Error> {
+        let outcome = self
+            .request_within(REQUEST_TIMEOUT, method, parameters, &Progress::silent())
             .await;
-        match asked {
-            Ok(reply) => Ok(reply),
-            Err(error) => {
-                self.end_worker().await;
-                Err(match error {
-                    Error::TimedOut { after } => {
-                        Error::Runner(format!("no answer to '{what}' in {} s", after.as_secs()))
-                    }
-                    other => other,
-                })
-            }
+        if outcome.is_err() {
+            self.end_worker().await;
         }
+        outcome.map_err(|error| match error {
+            Error::TimedOut { after } => Error::Runner(format!(
+                "no reply to '{method}' within {} s",
+                after.as_secs()
+            )),
+            other => other,
+        })
     }
 
-    async fn call(
+    async fn request_within(
         &mut self,
-        what: &str,
+        timeout: Duration,
+        method: &str,
         parameters: Value,
-        limit: Duration,
         progress: &Progress,
     ) -> Result<Reply, Error> {
         let Some(worker) = self.worker.as_mut() else {
-            return Err(Error::Runner("it is not there".into()));
+            return Err(Error::Runner("it is not running".into()));
         };
         self.in_call = true;
         let outcome = {
-            let call = worker.call(what, parameters);
-            let deadline = sleep(limit);
-            tokio::pin!(call, deadline);
-            let began = Instant::now();
-            let mut signs = interval(Duration::from_secs(1));
-            signs.tick().await;
+            let request = worker.request(method, parameters);
+            let deadline = sleep(timeout);
+            tokio::pin!(request, deadline);
+            let start = Instant::now();
+            let mut ticks = interval(Duration::from_secs(1));
+            ticks.tick().await;
             loop {
                 tokio::select! {
-                    outcome = &mut call => break outcome,
-                    () = &mut deadline => break Err(Error::TimedOut { after: limit }),
-                    _ = signs.tick() => progress.notify(&format!("running for {} s", began.elapsed().as_secs())).await,
+                    outcome = &mut request => break outcome,
+                    () = &mut deadline => break Err(Error::TimedOut { after: timeout }),
+                    _ = ticks.tick() => progress.notify(&format!("running for {} s", start.elapsed().as_secs())).await,
                 }
             }
         };
         self.in_call = false;
-        self.learn();
+        self.remember_tabs();
         outcome
     }
 
-    /// What the worker has told of tabs outlives it.
-    fn learn(&mut self) {
+    /// What the worker reported about tabs outlives it.
+    fn remember_tabs(&mut self) {
         if let Some(worker) = self.worker.as_mut() {
             self.target = worker.page.clone().or(self.target.take());
             self.opened.append(&mut worker.opened);
         }
     }
 
-    /// Ends the worker in the middle of its code, now: the agent does not want it any more.
-    pub async fn abandon(&mut self) {
+    /// Stops code that the agent no longer wants.
+    pub async fn abort_call(&mut self) {
         if self.in_call {
-            self.replace_worker("The last call was cancelled and its code ended.")
+            self.replace_worker("The last call was cancelled and its code was stopped.")
                 .await;
         }
     }
 
-    /// The worker has ended between calls, or had to be.
+    /// Notes that the worker exited between calls or had to be killed.
     fn note_loss(&mut self, error: &Error) {
-        let why = match error {
-            Error::OutOfMemory(mib) => format!("What earlier code left running took more than {mib} MiB of memory and was ended."),
-            Error::WorkerEnded(_) => "The process that runs the code had ended.".to_owned(),
-            Error::Runner(_) => {
-                "The process that runs the code did not answer, perhaps for what earlier code had left running, and was ended.".to_owned()
+        let reason = match error {
+            Error::OutOfMemory(mib) => {
+                format!("Something that earlier code left running used more than {mib} MiB of memory and was stopped.")
             }
-            _ => "The process that runs the code did not let go of the browser.".to_owned(),
+            Error::WorkerExited(_) => "The process that runs the code had exited.".to_owned(),
+            Error::Runner(_) => {
+                "The process that runs the code did not respond, perhaps because of something that earlier code left running, and was stopped.".to_owned()
+            }
+            _ => "The process that runs the code did not release the browser and was stopped.".to_owned(),
         };
-        self.notes.push(format!("{why} {LOST}"));
+        self.notes.push(format!("{reason} {}", lost_state()));
     }
 
-    async fn replace_worker(&mut self, why: &str) {
-        self.notes.push(format!("{why} {LOST}"));
+    async fn replace_worker(&mut self, reason: &str) {
+        self.notes.push(format!("{reason} {}", lost_state()));
         self.end_worker().await;
     }
 
-    /// Ends the worker, whatever it does. What is lost by it is for the caller to say.
+    /// Kills the worker. The caller reports what is lost by it.
     pub async fn end_worker(&mut self) {
         self.in_call = false;
-        self.learn();
+        self.remember_tabs();
         if let Some(worker) = self.worker.take() {
             worker.kill().await;
         }
     }
 
-    /// A new worker and a new connection; the page in use stays.
-    pub async fn reset(&mut self, progress: &Progress) -> Answer {
+    /// Starts a new worker and a new connection. The current page stays.
+    pub async fn reset(&mut self, progress: &Progress) -> Response {
         self.end_worker().await;
         self.notes.clear();
-        let tabs = match self.ready(progress).await {
+        let tabs = match self.prepare(progress).await {
             Ok(()) => self.tabs().await,
             Err(error) => Err(error),
         };
-        match tabs {
-            Ok(tabs) => Answer {
-                text: report(&tabs),
-                ..Answer::default()
-            },
-            Err(error) => error.into(),
-        }
+        tabs.map_or_else(Response::from, |tabs| Response::text(describe(&tabs)))
     }
 
     pub async fn tabs(&mut self) -> Result<Vec<Tab>, Error> {
-        let reply = self.ask("tabs", json!({})).await?;
-        if let Some(failure) = reply.error {
-            return Err(Error::Runner(failure.message));
+        let reply = self.request("tabs", json!({})).await?;
+        if let Some(report) = reply.error {
+            return Err(Error::Runner(report.message));
         }
         let Tabs { tabs } =
             serde_json::from_value(reply.ok).map_err(|error| Error::Runner(error.to_string()))?;
         Ok(tabs)
     }
 
-    /// Takes a tab into use by what a person calls it.
+    /// Makes a tab the current page, by number, target id, or a part of its address or title.
     pub async fn use_tab(&mut self, tab: &str) -> Result<(), Error> {
-        let reply = self.ask("use", json!({ "tab": tab })).await?;
+        let reply = self.request("use", json!({ "tab": tab })).await?;
         reply
             .error
-            .map_or(Ok(()), |failure| Err(Error::NoSuchTab(failure.message)))
+            .map_or(Ok(()), |report| Err(Error::NoSuchTab(report.message)))
     }
 
-    /// Gives the slot back. The worker stays, and with it `state`.
+    /// Releases the browser. The worker stays, and `state` with it.
     pub async fn release(&mut self) {
         if self.worker.is_some()
             && !self.in_call
-            && let Err(error) = self
-                .call("release", json!({}), RELEASE_WITHIN, &Progress::silent())
-                .await
+            && let Err(error) = self.try_request("release", json!({})).await
         {
             self.note_loss(&error);
             self.end_worker().await;
         }
     }
 
-    /// The end of a run of its own: tabs that were opened only because code needed a page are closed.
+    /// Ends a shell's run: closes tabs that were opened only because code needed a page.
     pub async fn finish(mut self) {
         if self.in_call {
             self.end_worker().await;
         }
-        // Code that was ended took its worker along; the tab is still there.
+        // Stopped code took its worker with it, but its tab is still open.
         if !self.opened.is_empty()
-            && (self.worker.is_some() || self.ready(&Progress::silent()).await.is_ok())
+            && (self.worker.is_some() || self.prepare(&Progress::silent()).await.is_ok())
         {
             let parameters = json!({ "targets": self.opened });
-            let _ = self
-                .call("close", parameters, RELEASE_WITHIN, &Progress::silent())
-                .await;
+            let _ = self.try_request("close", parameters).await;
         }
         self.release().await;
         self.end_worker().await;
     }
+
+    /// A request whose failure the caller handles; the worker is kept.
+    async fn try_request(&mut self, method: &str, parameters: Value) -> Result<Reply, Error> {
+        self.request_within(RELEASE_TIMEOUT, method, parameters, &Progress::silent())
+            .await
+    }
 }
 
-fn report(tabs: &[Tab]) -> String {
-    let mut lines = vec!["Connected anew; `state` is empty.".to_owned()];
+/// The text of a reset's response.
+fn describe(tabs: &[Tab]) -> String {
+    let mut lines = vec!["Reconnected; `state` is empty.".to_owned()];
     lines.push(match tabs.iter().find(|tab| tab.in_use) {
         Some(tab) => format!("page: {}", tab.url),
-        None => "page: none in use; code that uses `page` gets a new background tab".to_owned(),
+        None => "page: none; code that uses `page` opens a new background tab".to_owned(),
     });
     lines.push(format!("{} pages:", tabs.len()));
-    lines.extend(tabs.iter().take(REPORTED_TABS).map(|tab| tab.line.clone()));
-    if tabs.len() > REPORTED_TABS {
+    lines.extend(
+        tabs.iter()
+            .take(MAX_LISTED_TABS)
+            .map(|tab| tab.line.clone()),
+    );
+    if tabs.len() > MAX_LISTED_TABS {
         lines.push(format!(
             "… and {} more: pages()",
-            tabs.len() - REPORTED_TABS
+            tabs.len() - MAX_LISTED_TABS
         ));
     }
     lines.join("\n")
@@ -351,10 +357,10 @@ mod tests {
     }
 
     #[test]
-    fn the_report_of_a_reset_names_the_page_in_use_and_stays_short() {
+    fn reset_names_the_current_page_and_limits_the_list() {
         let tabs: Vec<Tab> = (0..200).map(|index| tab(index, index == 3)).collect();
-        let report = report(&tabs);
-        assert!(report.contains("page: https://site/3\n200 pages:\n[0] https://site/0\n"));
-        assert!(report.ends_with("… and 170 more: pages()"));
+        let text = describe(&tabs);
+        assert!(text.contains("page: https://site/3\n200 pages:\n[0] https://site/0\n"));
+        assert!(text.ends_with("… and 170 more: pages()"));
     }
 }

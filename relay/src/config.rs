@@ -1,20 +1,21 @@
-//! What the relay runs with: the command line and the environment, brought together once.
+//! The relay's configuration: command line and environment, combined once at start.
 
 use std::time::Duration;
 
-use clap::ValueEnum;
+use clap::ValueEnum as _;
+use tabwire_home::Token;
 
-use crate::bundle;
-use crate::cli::{ClientMode, OnDisconnect, ServeOptions};
-use crate::token::Token;
+use crate::browser::bundle;
+use crate::commands::serve::{ClientMode, OnDisconnect, ServeOptions};
+use crate::error::Error;
 
-/// How much may wait for one client that does not read before it is closed.
+/// How much may be queued for a client that does not read. Beyond that it is disconnected.
 const OUTBOX_LIMIT: usize = 256 << 20;
 
 pub struct Config {
     pub port: u16,
     pub client_mode: ClientMode,
-    /// The extensions that are let in, by id.
+    /// The extensions that may connect.
     pub extension_ids: Vec<String>,
     pub core: tabwire_core::Config,
     pub max_message: usize,
@@ -23,14 +24,12 @@ pub struct Config {
 }
 
 impl Config {
-    /// `port` is the one that is bound: `--port 0` has become a number by now.
-    pub fn new(options: &ServeOptions, port: u16, token: Token) -> anyhow::Result<Self> {
+    /// `port` is the one that is bound, which differs from the option with `--port 0`.
+    pub fn new(options: &ServeOptions, port: u16, token: Token) -> Result<Self, Error> {
         let mut extension_ids = vec![bundle::EXTENSION_ID.to_owned()];
         extension_ids.extend(options.extension_ids.iter().cloned());
-        let max_message = usize::try_from(options.max_message_mib)? << 20;
-        let client_mode = options
-            .client_mode
-            .map_or_else(client_mode_of_environment, Ok)?;
+        let max_message = (options.max_message_mib as usize) << 20;
+        let client_mode = options.client_mode.map_or_else(client_mode_from_env, Ok)?;
         Ok(Self {
             port,
             client_mode,
@@ -51,18 +50,18 @@ fn core_config(options: &ServeOptions) -> tabwire_core::Config {
             OnDisconnect::Keep => tabwire_core::OnDisconnect::Keep,
             OnDisconnect::CloseCreated => tabwire_core::OnDisconnect::CloseCreated,
         },
-        // The ids that one client has must not be guessed by another.
+        // One client must not be able to guess another's ids.
         ..tabwire_core::Config::new(rand::random())
     }
 }
 
-/// `BF_CLIENT_MODE` is the name of set-ups older than this program.
-fn client_mode_of_environment() -> anyhow::Result<ClientMode> {
-    for name in ["TABWIRE_CLIENT_MODE", "BF_CLIENT_MODE"] {
-        if let Some(value) = std::env::var(name).ok().filter(|value| !value.is_empty()) {
-            return ClientMode::from_str(&value, true).map_err(|_| {
-                anyhow::anyhow!("{name} is '{value}'; it can be single-active or multi-client")
-            });
+fn client_mode_from_env() -> Result<ClientMode, Error> {
+    // Set-ups that are older than this program use `BF_CLIENT_MODE`.
+    for variable in ["TABWIRE_CLIENT_MODE", "BF_CLIENT_MODE"] {
+        let value = std::env::var(variable).ok();
+        if let Some(value) = value.filter(|value| !value.is_empty()) {
+            return ClientMode::from_str(&value, true)
+                .map_err(|_| Error::ClientMode { variable, value });
         }
     }
     Ok(ClientMode::SingleActive)

@@ -1,5 +1,5 @@
-//! The hub: the one task that owns the core. Links put into its inbox what their sockets said; it hands the core's
-//! outputs to the links' outboxes. It never waits for a socket.
+//! The hub: the one task that owns the core. Links send it what their sockets receive, and it puts the core's outputs into
+//! the links' outboxes. It never waits for a socket.
 
 use std::collections::HashMap;
 use std::pin::pin;
@@ -16,8 +16,13 @@ use crate::memory::Memory;
 use crate::outbox::{Outbox, Overrun};
 use crate::registry::Registry;
 
-/// How many messages may wait for the hub. A link whose message does not fit reads no further meanwhile.
-const INBOX: usize = 256;
+/// How many messages may be queued for the hub. A link whose message does not fit stops reading until it does.
+const INBOX_SIZE: usize = 256;
+
+// WebSocket close codes.
+const NORMAL: u16 = 1000;
+const POLICY_VIOLATION: u16 = 1008;
+const TRY_AGAIN_LATER: u16 = 1013;
 
 pub enum ToHub {
     ClientOpened(ClientId, Outbox),
@@ -26,9 +31,9 @@ pub enum ToHub {
     ExtensionOpened(u64, Outbox),
     ExtensionText(u64, String),
     ExtensionClosed(u64),
-    /// The relay stops; the browser gets its tabs back before the links are closed.
+    /// The relay stops: detach from all tabs before the links are closed.
     Stop(oneshot::Sender<()>),
-    /// What `/json/*` has to tell.
+    /// Answers `/json/*`.
     Describe(oneshot::Sender<Description>),
 }
 
@@ -40,7 +45,7 @@ pub struct Description {
 pub type HubSender = mpsc::Sender<ToHub>;
 
 pub fn start(config: tabwire_core::Config, registry: Arc<Registry>) -> (HubSender, JoinHandle<()>) {
-    let (sender, inbox) = mpsc::channel(INBOX);
+    let (sender, inbox) = mpsc::channel(INBOX_SIZE);
     let core = Core::new(config);
     let hub = Hub {
         core,
@@ -49,7 +54,7 @@ pub fn start(config: tabwire_core::Config, registry: Arc<Registry>) -> (HubSende
         started: Instant::now(),
         clients: HashMap::new(),
         extension: None,
-        memory: Memory::look_after(),
+        memory: Memory::watch(),
     };
     (sender, tokio::spawn(hub.run()))
 }
@@ -59,37 +64,37 @@ struct Hub {
     registry: Arc<Registry>,
     inbox: mpsc::Receiver<ToHub>,
     started: Instant,
-    /// A client enters when its socket is open and leaves when it is done.
+    /// A client enters when its socket is open and leaves when it is closed.
     clients: HashMap<ClientId, Outbox>,
-    /// The link that the core knows as the extension. Words of one before it are passed over.
+    /// The link that the core uses as the extension. Messages of earlier links are ignored.
     extension: Option<(u64, Outbox)>,
     memory: Memory,
 }
 
 impl Hub {
     async fn run(mut self) {
-        /// What the timer is set to when nothing is due.
+        /// The timer's delay when no deadline is set.
         const FAR: Duration = Duration::from_secs(86_400);
         let mut timer = pin!(tokio::time::sleep(FAR));
-        // `None` when it has gone off, and has to be set even where nothing is due: it would go off for ever.
-        let mut set_to: Option<Option<Now>> = None;
+        // The deadline that the timer is set to. `None` after it fired: it must be set again then, even without a
+        // deadline, or it would fire forever.
+        let mut timer_deadline: Option<Option<Now>> = None;
         loop {
-            let due = self.core.poll_timeout();
-            if set_to != Some(due) {
-                set_to = Some(due);
-                timer.as_mut().reset(
-                    (self.started + due.unwrap_or_else(|| self.started.elapsed() + FAR)).into(),
-                );
+            let deadline = self.core.poll_timeout();
+            if timer_deadline != Some(deadline) {
+                timer_deadline = Some(deadline);
+                let elapsed = deadline.unwrap_or_else(|| self.started.elapsed() + FAR);
+                timer.as_mut().reset((self.started + elapsed).into());
             }
             tokio::select! {
-                // Messages first: the clock can wait for them, not they for the clock.
+                // Deadlines can wait for messages, but not the other way round.
                 biased;
                 message = self.inbox.recv() => match message {
                     Some(message) => self.on_messages(message),
                     None => return,
                 },
                 () = timer.as_mut() => {
-                    set_to = None;
+                    timer_deadline = None;
                     self.feed(Input::TimeoutReached);
                 }
             }
@@ -97,10 +102,10 @@ impl Hub {
         }
     }
 
-    /// All that wait are handled at once; then the clock has its turn.
+    /// Handles everything that is queued, up to a limit, so that deadlines are checked in between.
     fn on_messages(&mut self, first: ToHub) {
         self.on_message(first);
-        for _ in 1..INBOX {
+        for _ in 1..INBOX_SIZE {
             match self.inbox.try_recv() {
                 Ok(message) => self.on_message(message),
                 Err(_) => return,
@@ -141,14 +146,14 @@ impl Hub {
                 self.feed(Input::Stopping);
                 let _ = done.send(());
             }
-            ToHub::Describe(answer) => {
+            ToHub::Describe(reply) => {
                 let browser = self.core.browser().cloned();
                 let pages = if browser.is_some() {
                     self.core.pages()
                 } else {
                     Vec::new()
                 };
-                let _ = answer.send(Description { browser, pages });
+                let _ = reply.send(Description { browser, pages });
             }
         }
     }
@@ -156,17 +161,17 @@ impl Hub {
     fn is_extension(&self, link: u64) -> bool {
         self.extension
             .as_ref()
-            .is_some_and(|(present, _)| *present == link)
+            .is_some_and(|(current, _)| *current == link)
     }
 
     fn feed(&mut self, input: Input<'_>) {
         self.core.handle(self.started.elapsed(), input);
         while let Some(output) = self.core.poll_output() {
-            self.put_out(output);
+            self.deliver(output);
         }
     }
 
-    /// What `GET /` tells.
+    /// For `GET /`.
     fn publish_counts(&self) {
         let is_ready = self.core.browser().is_some();
         self.registry
@@ -178,47 +183,48 @@ impl Hub {
         );
     }
 
-    fn put_out(&mut self, output: Output) {
-        const TRY_AGAIN_LATER: u16 = 1013;
+    fn deliver(&mut self, output: Output) {
         match output {
-            Output::ToClient(client, text) => {
-                let Some(outbox) = self.clients.get(&client) else {
-                    return;
-                };
-                if outbox.push(text) == Err(Overrun) {
-                    tracing::warn!(%client, "does not read what it is sent; closed");
-                    outbox.abort(
-                        TRY_AGAIN_LATER,
-                        "too much is waiting unread; read faster, or ask for less",
-                    );
-                }
-            }
-            Output::ToExtension(text) => {
-                let Some((_, outbox)) = &self.extension else {
-                    return;
-                };
-                if outbox.push(text) == Err(Overrun) {
-                    tracing::warn!("the extension does not read what it is sent; closed");
-                    // The link's end comes back as `ExtensionClosed`, and answers what was lost.
-                    outbox.abort(TRY_AGAIN_LATER, "too much is waiting unread");
-                }
-            }
+            Output::ToClient(client, text) => self.send_to_client(client, text),
+            Output::ToExtension(text) => self.send_to_extension(text),
             Output::CloseClient(client, CloseReason::Requested) => {
                 if let Some(outbox) = self.clients.get(&client) {
-                    outbox.close(1000, "closed as asked; the browser stays open");
+                    outbox.close(NORMAL, "Disconnected as requested; the browser stays open.");
                 }
             }
             Output::CloseExtension(reason) => self.close_extension(&reason),
         }
     }
 
-    /// Only the link that the core speaks of: another extension may have the slot by now.
+    fn send_to_client(&self, client: ClientId, text: String) {
+        if let Some(outbox) = self.clients.get(&client)
+            && outbox.push(text) == Err(Overrun)
+        {
+            tracing::warn!(%client, "client does not read its messages; disconnecting");
+            outbox.abort(
+                TRY_AGAIN_LATER,
+                "Too much unread data. Read faster, or request less.",
+            );
+        }
+    }
+
+    fn send_to_extension(&self, text: String) {
+        if let Some((_, outbox)) = &self.extension
+            && outbox.push(text) == Err(Overrun)
+        {
+            tracing::warn!("extension does not read its messages; disconnecting");
+            // Its link then sends `ExtensionClosed`, which fails the commands that were lost.
+            outbox.abort(TRY_AGAIN_LATER, "Too much unread data.");
+        }
+    }
+
+    /// Closes only the core's link: another extension may hold the slot by now.
     fn close_extension(&mut self, reason: &str) {
         let Some((link, outbox)) = self.extension.take() else {
             return;
         };
-        tracing::warn!(reason, "extension dropped");
-        self.registry.unseat_extension(link);
-        outbox.abort(1008, reason);
+        tracing::warn!(reason, "disconnecting the extension");
+        self.registry.free_extension_slot(link);
+        outbox.abort(POLICY_VIOLATION, reason);
     }
 }

@@ -1,53 +1,50 @@
-//! Gives memory back to the system after a burst. The allocator keeps what was freed for a second, in case it is wanted
-//! again, and looks at it only when something large is freed after that: a process that has gone quiet would keep it for ever.
+//! Returns memory to the system after a burst. The allocator keeps freed memory for a second in case it is needed again,
+//! and checks only when something large is freed after that. An idle process would keep it forever.
 
 use std::time::Duration;
 
 use tokio::sync::watch;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
-/// A message of this size is worth looking after.
-const LARGE: usize = 256 << 10;
-/// Longer than the allocator keeps what was freed.
-const AFTER: Duration = Duration::from_millis(1_500);
+/// Smaller messages leave nothing worth purging.
+const LARGE_MESSAGE: usize = 256 << 10;
+/// Longer than the allocator keeps freed memory.
+const PURGE_DELAY: Duration = Duration::from_millis(1_500);
 
-/// Is told of large messages, and of links that are closed.
+/// Notified of large messages and closed links.
 #[derive(Clone)]
 pub struct Memory(watch::Sender<()>);
 
 impl Memory {
-    /// Looks after memory for as long as there is somebody to tell of messages.
-    pub fn look_after() -> Self {
-        let (sender, mut passed) = watch::channel(());
+    /// Purges until the last clone is dropped.
+    pub fn watch() -> Self {
+        let (sender, mut activity) = watch::channel(());
         tokio::spawn(async move {
-            while passed.changed().await.is_ok() {
-                // When the last one has passed, and not between them.
-                while tokio::time::timeout(AFTER, passed.changed())
-                    .await
-                    .is_ok_and(|changed| changed.is_ok())
-                {}
-                stir();
-                sleep(AFTER).await;
-                stir();
+            while activity.changed().await.is_ok() {
+                // Wait until the burst is over.
+                while let Ok(Ok(())) = timeout(PURGE_DELAY, activity.changed()).await {}
+                purge();
+                sleep(PURGE_DELAY).await;
+                purge();
             }
         });
         Self(sender)
     }
 
-    /// What was half read, or waited to be written, went with it.
+    /// Messages that were half read or queued are dropped with a link.
     pub fn on_link_closed(&self) {
         self.0.send_replace(());
     }
 
     pub fn on_message(&self, size: usize) {
-        if size >= LARGE {
+        if size >= LARGE_MESSAGE {
             self.0.send_replace(());
         }
     }
 }
 
-/// Frees something large that was never written to, and so never was memory.
-fn stir() {
+/// Frees a large allocation, which triggers the allocator's check. It is never written to, so it takes no memory.
+fn purge() {
     const UNTOUCHED: usize = 32 << 20;
     drop(std::hint::black_box(Vec::<u8>::with_capacity(UNTOUCHED)));
 }

@@ -1,37 +1,37 @@
-//! Who is connected: the slots, and the links behind them. HTTP handlers read it while the hub owns the protocol state.
+//! Who is connected: the slots and the links that hold them. HTTP handlers read it, while the hub owns the protocol state.
 
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use dashmap::DashMap;
-use serde::{Deserialize, Serialize};
 use tabwire_core::ids::ClientId;
+use tabwire_home::SlotReport;
 
-use crate::cli::ClientMode;
+use crate::commands::serve::ClientMode;
 use crate::outbox::Outbox;
 
 pub struct Registry {
     mode: ClientMode,
-    /// A client enters when its slot is taken and leaves when its socket is done.
-    clients: DashMap<ClientId, Seated>,
-    /// The holder of the one slot in `single-active`, 0 for none: taken by one atomic step.
+    /// A client enters when it takes a slot and leaves when its socket is closed.
+    clients: DashMap<ClientId, ConnectedClient>,
+    /// Who holds the only slot in `single-active`; 0 if nobody does. Atomic, so that one of several clients wins.
     active: AtomicU64,
     last_id: AtomicU64,
     extension: Mutex<Option<ExtensionHolder>>,
-    /// How many pages the hub knows; 0 without an extension. Written by the hub.
+    /// How many pages there are; 0 without an extension. Written by the hub.
     pub pages: AtomicUsize,
-    pub extension_ready: std::sync::atomic::AtomicBool,
+    /// Whether the extension is connected and has introduced itself. Written by the hub.
+    pub extension_ready: AtomicBool,
 }
 
-struct Seated {
+struct ConnectedClient {
     connected_at: SystemTime,
-    /// There once the socket is open.
+    /// `None` until the socket is open.
     outbox: Option<Outbox>,
 }
 
-/// The extension's link; `link` tells it from one before it.
+/// The extension's link. `link` distinguishes it from earlier ones.
 #[derive(Clone)]
 pub struct ExtensionHolder {
     pub link: u64,
@@ -40,26 +40,14 @@ pub struct ExtensionHolder {
     pub outbox: Option<Outbox>,
 }
 
-/// What `GET /client-slot` says.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct SlotReport {
-    pub mode: String,
-    pub busy: bool,
-    pub active_client_id: Option<String>,
-    /// Milliseconds since 1970, as JavaScript counts.
-    pub connected_at: Option<u64>,
-    pub clients: usize,
-}
-
-/// A client's right to be connected; dropping it gives it back.
-pub struct ClientSeat {
+/// A client's right to be connected. Dropping it frees the slot.
+pub struct ClientSlot {
     pub client: ClientId,
     registry: Arc<Registry>,
 }
 
-/// The extension's; dropping it gives it back.
-pub struct ExtensionSeat {
+/// The extension's right to be connected. Dropping it frees the slot.
+pub struct ExtensionSlot {
     pub link: u64,
     registry: Arc<Registry>,
 }
@@ -77,8 +65,8 @@ impl Registry {
         })
     }
 
-    /// Takes a client's slot, or tells who holds it.
-    pub fn seat_client(self: &Arc<Self>) -> Result<ClientSeat, SlotReport> {
+    /// Takes a client slot, or reports who holds it.
+    pub fn take_client_slot(self: &Arc<Self>) -> Result<ClientSlot, SlotReport> {
         let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
         if self.mode == ClientMode::SingleActive
             && self
@@ -90,21 +78,21 @@ impl Registry {
         }
         self.clients.insert(
             ClientId(id),
-            Seated {
+            ConnectedClient {
                 connected_at: SystemTime::now(),
                 outbox: None,
             },
         );
-        Ok(ClientSeat {
+        Ok(ClientSlot {
             client: ClientId(id),
             registry: self.clone(),
         })
     }
 
-    pub fn seat_extension(
+    pub fn take_extension_slot(
         self: &Arc<Self>,
         origin: &str,
-    ) -> Result<ExtensionSeat, ExtensionHolder> {
+    ) -> Result<ExtensionSlot, ExtensionHolder> {
         let mut slot = self.lock_extension();
         if let Some(holder) = slot.as_ref() {
             return Err(holder.clone());
@@ -116,14 +104,14 @@ impl Registry {
             connected_at: SystemTime::now(),
             outbox: None,
         });
-        Ok(ExtensionSeat {
+        Ok(ExtensionSlot {
             link,
             registry: self.clone(),
         })
     }
 
-    /// Frees the extension's slot at once; its socket may take longer to go.
-    pub fn unseat_extension(&self, link: u64) -> Option<ExtensionHolder> {
+    /// Frees the extension's slot at once; its socket may take longer to close.
+    pub fn free_extension_slot(&self, link: u64) -> Option<ExtensionHolder> {
         self.lock_extension().take_if(|holder| holder.link == link)
     }
 
@@ -135,13 +123,13 @@ impl Registry {
         self.clients.len()
     }
 
-    /// Tells every socket that the relay stops.
+    /// Closes every socket because the relay stops.
     pub fn close_all(&self, reason: &str) {
         const GOING_AWAY: u16 = 1001;
         let clients = self
             .clients
             .iter()
-            .filter_map(|seated| seated.outbox.clone());
+            .filter_map(|client| client.outbox.clone());
         let extension = self
             .lock_extension()
             .as_ref()
@@ -155,8 +143,8 @@ impl Registry {
         let holder = self
             .clients
             .iter()
-            .min_by_key(|seated| seated.connected_at)
-            .map(|seated| (*seated.key(), seated.connected_at));
+            .min_by_key(|client| client.connected_at)
+            .map(|client| (*client.key(), client.connected_at));
         SlotReport {
             mode: self.mode.name().to_owned(),
             busy: self.mode == ClientMode::SingleActive && self.active.load(Ordering::Acquire) != 0,
@@ -166,13 +154,14 @@ impl Registry {
         }
     }
 
-    fn lock_extension(&self) -> std::sync::MutexGuard<'_, Option<ExtensionHolder>> {
+    fn lock_extension(&self) -> MutexGuard<'_, Option<ExtensionHolder>> {
         self.extension
             .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
+/// Milliseconds since 1970, as in JavaScript.
 pub fn milliseconds(at: SystemTime) -> u64 {
     let since = at
         .duration_since(SystemTime::UNIX_EPOCH)
@@ -180,15 +169,15 @@ pub fn milliseconds(at: SystemTime) -> u64 {
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-impl ClientSeat {
+impl ClientSlot {
     pub fn open(&self, outbox: Outbox) {
-        if let Some(mut seated) = self.registry.clients.get_mut(&self.client) {
-            seated.outbox = Some(outbox);
+        if let Some(mut client) = self.registry.clients.get_mut(&self.client) {
+            client.outbox = Some(outbox);
         }
     }
 }
 
-impl Drop for ClientSeat {
+impl Drop for ClientSlot {
     fn drop(&mut self) {
         self.registry.clients.remove(&self.client);
         let _ = self.registry.active.compare_exchange(
@@ -200,7 +189,7 @@ impl Drop for ClientSeat {
     }
 }
 
-impl ExtensionSeat {
+impl ExtensionSlot {
     pub fn open(&self, outbox: Outbox) {
         if let Some(holder) = self
             .registry
@@ -213,7 +202,7 @@ impl ExtensionSeat {
     }
 }
 
-impl Drop for ExtensionSeat {
+impl Drop for ExtensionSlot {
     fn drop(&mut self) {
         let mut slot = self.registry.lock_extension();
         if slot.as_ref().is_some_and(|holder| holder.link == self.link) {
@@ -227,29 +216,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_one_slot_is_free_again_when_its_seat_is_dropped() {
+    fn dropping_a_client_slot_frees_it() {
         let registry = Registry::new(ClientMode::SingleActive);
-        let seat = registry.seat_client().unwrap_or_else(|_| panic!("free"));
-        let report = registry.seat_client().err().expect("taken");
-        assert_eq!(report.active_client_id, Some(seat.client.to_string()));
-        drop(seat);
-        assert!(registry.seat_client().is_ok());
+        let slot = registry.take_client_slot().expect("free");
+        let report = registry.take_client_slot().err().expect("taken");
+        assert_eq!(report.active_client_id, Some(slot.client.to_string()));
+        drop(slot);
+        assert!(registry.take_client_slot().is_ok());
     }
 
     #[test]
-    fn several_clients_are_seated_in_multi_client() {
+    fn multi_client_has_a_slot_for_everyone() {
         let registry = Registry::new(ClientMode::MultiClient);
-        let seats: Vec<_> = (0..5).filter_map(|_| registry.seat_client().ok()).collect();
-        assert_eq!(seats.len(), 5);
+        let slots: Vec<_> = (0..5)
+            .filter_map(|_| registry.take_client_slot().ok())
+            .collect();
+        assert_eq!(slots.len(), 5);
         assert!(!registry.slot_report().busy);
     }
 
     #[test]
-    fn an_unseated_extension_does_not_free_the_slot_of_the_next_one() {
+    fn replaced_extension_does_not_free_the_next_ones_slot() {
         let registry = Registry::new(ClientMode::SingleActive);
-        let dead = registry.seat_extension("a").ok().expect("free");
-        registry.unseat_extension(dead.link);
-        let next = registry.seat_extension("b").ok().expect("free");
+        let dead = registry.take_extension_slot("a").ok().expect("free");
+        registry.free_extension_slot(dead.link);
+        let next = registry.take_extension_slot("b").ok().expect("free");
         drop(dead);
         assert_eq!(registry.extension_link(), Some(next.link));
     }

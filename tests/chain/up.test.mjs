@@ -40,7 +40,7 @@ test('the three lines that `up` prints work as printed, and Ctrl-C ends relay an
   try {
     await until(
       `it is ready: ${up.printed()}`,
-      () => up.printed().includes('Ctrl-C stops both'),
+      () => up.printed().includes('Ctrl-C to stop both'),
       30_000,
     );
     const lines = up.printed().split('\n');
@@ -92,7 +92,7 @@ test('a browser that is not there is said to be missing, with what to do', async
   const up = await startUp({ args: ['--browser', 'no-such-browser'] });
   const [code] = await once(up.child, 'exit');
   assert.equal(code, 1);
-  assert.match(up.printed(), /no browser 'no-such-browser'; `tabwire browsers` lists/);
+  assert.match(up.printed(), /No browser 'no-such-browser' found\. Run `tabwire browsers`/);
   await up.home.remove();
 });
 
@@ -100,7 +100,7 @@ test('a browser that ends at once is reported, and the relay ends too', async ()
   const up = await startUp({ args: ['--browser', '/bin/false'] });
   const [code] = await once(up.child, 'exit');
   assert.equal(code, 1);
-  assert.match(up.printed(), /the browser ended before its extension connected/);
+  assert.match(up.printed(), /The browser exited before its extension connected/);
   assert.ok(!existsSync(path.join(up.home.path, 'state.json')));
   await up.home.remove();
 });

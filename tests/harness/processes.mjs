@@ -17,7 +17,7 @@ export const TABWIRE =
 export const EXTENSION_DIR = path.join(root, 'extension');
 export const FIXTURES_DIR = path.join(root, 'fixtures');
 export const EXTENSION_ID = /EXTENSION_ID: &str = "(\w+)"/.exec(
-  await readFile(path.join(root, 'relay/src/bundle.rs'), 'utf8'),
+  await readFile(path.join(root, 'relay/src/browser/bundle.rs'), 'utf8'),
 )[1];
 
 /** A new folder that goes with the test. */
@@ -91,7 +91,7 @@ export async function startRelay({ args = [], home: given, port = 0, env = {} } 
     if (child.exitCode !== null) {
       throw new Error(`the relay ended: ${log}`);
     }
-    return existsSync(stateFile) && log.includes('Ctrl-C stops');
+    return existsSync(stateFile) && log.includes('Ctrl-C to stop');
   });
   relay.port = JSON.parse(await readFile(stateFile, 'utf8')).port;
   relay.cdpUrl = (await readFile(path.join(home.path, 'cdp-url'), 'utf8').catch(() => '')).trim();

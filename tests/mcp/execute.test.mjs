@@ -59,7 +59,7 @@ test('the value of the last expression comes back, or what is returned, in one s
     ['(async () => 5)()', '5'],
     ['"text" // with a comment', 'text'],
     ['let x = 1; x', '1'],
-    ['let y = 1;', 'done; no value'],
+    ['let y = 1;', 'Done; no value.'],
     ['[new Map([[1, 2]]), undefined]', '[ Map(1) { 1 => 2 }, undefined ]'],
     ['const loop = { n: 1 }; loop.self = loop; loop', '<ref *1> { n: 1, self: [Circular *1] }'],
     ['(x) => x', '[function (anonymous): it was returned, not called]'],
@@ -476,7 +476,7 @@ test('reset connects anew, empties the state, and reports the tabs and the page 
   await run(`state.x = 1; globalThis.y = 2; await page.goto('${shared.site.url('/')}')`);
   const { text, isError } = await agent.reset();
   assert.ok(!isError, text);
-  assert.match(text, /^Connected anew; `state` is empty\.\npage: http\S+\/\n\d+ pages:\n\[0\]/);
+  assert.match(text, /^Reconnected; `state` is empty\.\npage: http\S+\/\n\d+ pages:\n\[0\]/);
   assert.equal(
     (await run('[state.x ?? 0, typeof y, await page.title()]')).text,
     '[0,"undefined","Form"]',

@@ -70,7 +70,7 @@ test('a browser that was killed is told of with what to do, and a new one is use
     );
     const gone = await agent.execute('page.title()');
     assert.equal(gone.error.kind, 'no-extension');
-    assert.match(gone.text, /Ask the person to open the browser that has the extension/);
+    assert.match(gone.text, /Ask the user to open the browser that has the Tabwire extension/);
     next = await startChromium({ relayPort: chain.relay.port });
     await until('the extension connects', async () => (await chain.relay.status()).extension);
     const { text } = await agent.execute(

@@ -31,7 +31,7 @@ test('code that never returns, and a loop that never ends, are ended at their ti
     assert.equal(error.kind, 'timeout');
     assert.match(
       text,
-      /^so far\nError: the code had not returned after 0\.7 s and was ended\nNext: `state` and variables are lost; `page` is kept/,
+      /^so far\nError: The code did not finish within 0\.7 s and was stopped\.\nNext: `state` and variables are lost; `page` is kept/,
     );
     assert.ok(!text.includes('reset'), 'the worker is as new already');
     await assertReplaced();
@@ -52,7 +52,7 @@ test('a dialog is dismissed; one that the code takes and never answers does not 
   const { text } = await fails('page.on("dialog", () => {}); await page.evaluate(() => alert(1))', {
     timeout: 0.7,
   });
-  assert.match(text, /a dialog may be open/);
+  assert.match(text, /may be showing a dialog/);
   await run(`page = await context.newPage(); await page.goto('${shared.site.url('/')}')`);
 });
 
@@ -85,7 +85,7 @@ test('a worker that says what cannot be read is ended at once, and not at its ti
       { timeout: 50 },
     );
     assert.equal(error.kind, 'worker');
-    assert.match(text, /it said what cannot be read, and was ended[\s\S]*`page` is kept/);
+    assert.match(text, /stopped after unparseable output[\s\S]*`page` is kept/);
     await assertReplaced();
   }
 });
@@ -112,7 +112,7 @@ test('memory that grows between calls, by what code has left running, ends the w
   const { text } = await run('page.title()');
   assert.equal(
     text,
-    '[What earlier code left running took more than 400 MiB of memory and was ended. `state` and variables are lost; `page` is kept. What the code had begun in the page may have happened.]\nHere',
+    '[Something that earlier code left running used more than 400 MiB of memory and was stopped. `state` and variables are lost; `page` is kept. Anything the code started in the page may have taken effect.]\nHere',
   );
 });
 
@@ -158,7 +158,7 @@ test('arguments that execute does not take are an error that says so; nothing is
     assert.equal(structuredContent.error.kind, 'arguments');
     assert.match(
       content[0].text,
-      /^Error: execute does not take this: .+\nNext: Nothing was run\. Call again with `code`, a text, and if wanted `timeout`, 0\.1 to 600 seconds\.$/,
+      /^Error: Invalid arguments for execute: .+\.\nNext: Nothing was run\. Call again with `code` \(a string\) and optionally `timeout` \(0\.1 to 600 seconds\)\.$/,
     );
   }
   assert.equal(
@@ -182,15 +182,15 @@ test('a reset does not wait for code that runs: that is ended, and both it and w
   const began = performance.now();
   const { text } = await agent.reset();
   assert.ok(performance.now() - began < 15_000);
-  assert.match(text, /^Connected anew; `state` is empty\.\npage: http/);
+  assert.match(text, /^Reconnected; `state` is empty\.\npage: http/);
   assert.match(
     (await running).text,
-    /^Error: a reset ended the code\nNext: `state` and variables are lost; `page` is kept/,
+    /^Error: A reset stopped the code\.\nNext: `state` and variables are lost; `page` is kept/,
   );
   assert.equal((await running).error.kind, 'reset');
   assert.equal(
     (await waiting).text,
-    'Error: a reset came first; nothing of the code was run\nNext: Call again.',
+    'Error: A reset came first; the code was not run.\nNext: Call again.',
   );
   await assertReplaced();
 });
@@ -223,7 +223,7 @@ test('a cancelled call is ended at once, and the next one is told what was lost'
   const { text } = await run('page.title()');
   assert.equal(
     text,
-    '[The last call was cancelled and its code ended. `state` and variables are lost; `page` is kept. What the code had begun in the page may have happened.]\nHere',
+    '[The last call was cancelled and its code was stopped. `state` and variables are lost; `page` is kept. Anything the code started in the page may have taken effect.]\nHere',
   );
 });
 
@@ -234,13 +234,13 @@ test('a worker that was killed is replaced, in a call and between calls', async 
   const { text } = await run('page.title()');
   assert.match(
     text,
-    /^\[The process that runs the code had ended\. `state` and variables are lost.*\]\nHere$/,
+    /^\[The process that runs the code had exited\. `state` and variables are lost.*\]\nHere$/,
   );
   const isBegun = shared.site.asked('/begun');
   const dying = agent.fails(begun('await new Promise(() => {})'), { timeout: 20 });
   await isBegun;
   process.kill(await workerOf(pid), 'SIGKILL');
-  assert.match((await dying).text, /has ended \(signal: 9 \(SIGKILL\)\)[\s\S]*Call again/);
+  assert.match((await dying).text, /exited \(signal: 9 \(SIGKILL\)\)[\s\S]*Call again/);
   await assertReplaced();
 });
 

@@ -63,7 +63,7 @@ test('the two tools cost an agent few tokens, and say what they do to the world'
   assert.equal(tools[0].annotations.destructiveHint, true);
   assert.equal(tools[0].annotations.openWorldHint, true);
   assert.equal(tools[1].annotations.idempotentHint, true);
-  assert.match(client.getInstructions(), /person's own browser/);
+  assert.match(client.getInstructions(), /user's own browser/);
   assert.ok(client.getInstructions().length < 600);
 });
 
@@ -139,7 +139,7 @@ test('at the first use the runner is installed, with progress; without Node or n
     const without = await start({ PATH: programs });
     assert.ok(
       (await without.execute('1')).text.includes(
-        `Node.js 20 or newer, and \`node\` was not found\nNext: Ask the person to run \`${INSTALL_NODE}\``,
+        `Node.js 20 or newer, but \`node\` was not found.\nNext: Ask the user to run \`${INSTALL_NODE}\``,
       ),
     );
     await without.stop();
@@ -150,7 +150,7 @@ test('at the first use the runner is installed, with progress; without Node or n
     assert.equal(error.kind, 'no-npm');
     assert.ok(
       words.includes(
-        `\`npm\`, which brings it, was not found\nNext: Ask the person to run \`${INSTALL_NODE}\``,
+        `\`npm\`, which installs it, was not found.\nNext: Ask the user to run \`${INSTALL_NODE}\``,
       ),
       words,
     );
@@ -164,7 +164,7 @@ test('at the first use the runner is installed, with progress; without Node or n
     const offline = await start({ PATH: `${programs}:/bin` });
     assert.match(
       (await offline.execute('1')).text,
-      /could not be installed: npm ended with exit status: 1: npm error network unreachable\nNext: Ask the person to run `tabwire mcp --install`/,
+      /Cannot install playwright-core: npm failed with exit status: 1: npm error network unreachable\.\nNext: Ask the user to run `tabwire mcp --install`/,
     );
     await offline.stop();
 
@@ -174,9 +174,9 @@ test('at the first use the runner is installed, with progress; without Node or n
       onprogress: ({ message }) => messages.push(message),
     });
     assert.equal(text, '2');
-    assert.equal(messages[0], 'installing playwright-core, once (npm, about 15 MB)');
+    assert.equal(messages[0], 'installing playwright-core with npm (only once, about 15 MB)');
     assert.ok(messages.includes('playwright-core is installed'));
-    assert.match(whole.log(), /installing playwright-core, once/);
+    assert.match(whole.log(), /installing playwright-core with npm/);
     await whole.stop();
   }));
 
@@ -198,7 +198,7 @@ test('a Node that is too old is told of with the way to a newer one, before and 
       assert.equal(error.kind, 'node-too-old', text);
       assert.match(
         text,
-        /`node --version` says 'v16\.20\.2'\nNext: Ask the person to run `(sudo npx --yes n lts|brew upgrade node)`/,
+        /`node --version` prints 'v16\.20\.2'\.\nNext: Ask the user to run `(sudo npx --yes n lts|brew upgrade node)`/,
       );
       await old.stop();
     }
@@ -216,9 +216,12 @@ test('installs that run at once agree on one runner; one that is broken is told 
     await rm(path.join(folder, 'node_modules/acorn'), { recursive: true });
     const broken = await startAgent({ home, port: shared.chain.relay.port, runner: false });
     const { text } = await broken.execute('1');
-    assert.match(text, /could not be started: [\s\S]*Cannot find package 'acorn'/);
+    assert.match(
+      text,
+      /Cannot start the process that runs the code: [\s\S]*Cannot find package 'acorn'/,
+    );
     assert.ok(
-      text.includes(`Next: Ask the person to run \`rm -r '${folder}' && tabwire mcp --install\``),
+      text.includes(`Next: Ask the user to run \`rm -r '${folder}' && tabwire mcp --install\``),
       text,
     );
     await broken.stop();
@@ -231,7 +234,7 @@ test('a port that something else has, and a relay of another home, are told apar
   const stranger = await startAgent({ home, port: other.address().port });
   assert.match(
     (await stranger.execute('1')).text,
-    /does not answer as a Tabwire relay does\nNext: .*another --port/,
+    /does not respond like a Tabwire relay\.\nNext: .*another --port/,
   );
   await stranger.stop();
   other.close();
@@ -247,20 +250,20 @@ test('a port that something else has, and a relay of another home, are told apar
   squatter.listen(0, '127.0.0.1');
   await once(squatter, 'listening');
   const deceived = await startAgent({ home, port: squatter.address().port });
-  assert.match((await deceived.execute('1')).text, /is not the relay of this home/);
+  assert.match((await deceived.execute('1')).text, /is not this home's relay/);
   // A relay that was killed has left its file; its number is another's by now, and its port is this one.
   await writeFile(
     path.join(home.path, 'state.json'),
     JSON.stringify({ port: squatter.address().port, pid: process.pid }),
   );
-  assert.match((await deceived.execute('1')).text, /is not the relay of this home/);
+  assert.match((await deceived.execute('1')).text, /is not this home's relay/);
   assert.deepEqual([...new Set(seen)], ['/'], 'and is told no token');
   await deceived.stop();
   squatter.close();
   const foreign = await startAgent({ home, port: shared.chain.relay.port });
   assert.match(
     (await foreign.execute('1')).text,
-    /is not the relay of this home\nNext: It belongs to another home/,
+    /is not this home's relay\.\nNext: It may belong to another home/,
   );
   await foreign.stop();
   await home.remove();
@@ -304,7 +307,7 @@ test('a port that was asked for starts no relay beside the one of this home', as
     assert.equal(error.kind, 'relay-elsewhere');
     assert.ok(
       text.includes(
-        `this home's relay runs on port ${relay.port} (process ${relay.child.pid}), and not on port ${port}\nNext: Leave out --port`,
+        `This home's relay is on port ${relay.port} (process ${relay.child.pid}), not on port ${port}.\nNext: Ask the user to leave out --port`,
       ),
       text,
     );
@@ -325,7 +328,7 @@ test('a relay of this home that is stopped is told of as ours, and not as a prog
     assert.equal(error.kind, 'silent-relay');
     assert.ok(
       text.includes(
-        `this home's relay (process ${pid}, port ${relay.port}) does not answer\nNext: Ask the person to run \`kill -CONT ${pid}\``,
+        `This home's relay (process ${pid}, port ${relay.port}) does not respond.\nNext: Ask the user to run \`kill -CONT ${pid}\``,
       ),
       text,
     );
@@ -376,7 +379,7 @@ test('over HTTP only those with the token are let in, from no web page, and on t
     assert.equal(await post({}), 401);
     assert.match(
       (await (await fetch(address, { method: 'POST' })).json()).error,
-      /missing or wrong: send what is in the file auth-token of Tabwire's home as `Authorization: Bearer`/,
+      /missing or wrong\. Send the content of the file `auth-token` in Tabwire's home as `Authorization: Bearer`/,
     );
     assert.equal(await post({ authorization: 'Bearer wrong' }), 401);
     assert.equal(await post({ ...bearer, origin: 'https://example.com' }), 403);

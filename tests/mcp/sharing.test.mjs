@@ -217,7 +217,7 @@ test('two servers take turns: the second waits in standby until the first is idl
       assert.equal(text, 'B');
       assert.match(
         messages[0],
-        /^waiting for the browser: client-\d+, connected for \d+ s has it$/,
+        /^waiting for the browser, in use by client-\d+, connected for \d+ s$/,
       );
       assert.equal(await textOf(first.execute('[state.who, await page.title()]')), '["first","A"]');
       assert.equal(
@@ -246,7 +246,7 @@ test('a slot that stays busy is an error that names its holder, and nothing is l
       assert.match(
         text,
         new RegExp(
-          `another client has the browser: ${activeClientId}, connected for \\d+ s; it did not leave within 0\\.6 s`,
+          `Another client is using the browser: ${activeClientId}, connected for \\d+ s\\. It did not disconnect within 0\\.6 s`,
         ),
       );
       assert.match(text, /Next: Call again later/);

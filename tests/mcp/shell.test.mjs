@@ -137,7 +137,7 @@ test('--json is an object also where nothing could be run', async () => {
   assert.deepEqual([code, stdout], [2, '']);
   assert.match(
     stderr,
-    /^Error: cannot read \S+nothing\.js: No such file.*\nNext: Name a file with the code/,
+    /^Error: Cannot read \S+nothing\.js: No such file.*\nNext: Pass a file with the code/,
   );
   await unusable.remove();
 });
@@ -152,7 +152,7 @@ test('a picture that cannot be written costs nothing of the answer', async () =>
   assert.deepEqual([status, stdout], [5, 'the value\n']);
   assert.match(
     stderr,
-    /^Error: cannot write a picture to \/nowhere\/at\/all: No such file.*\nNext: /,
+    /^Error: Cannot write an image to \/nowhere\/at\/all: No such file.*\nNext: /,
   );
   const told = JSON.parse(
     (await tabwire(['exec', '--json', '--images', '/nowhere/at/all', '-e', code])).stdout,

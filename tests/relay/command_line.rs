@@ -135,7 +135,7 @@ async fn cdp_url_prints_a_url_that_accepts_clients() {
     let stopped = relay.stop(Signal::TERM).await;
     let exit = run(&stopped.home, &["cdp-url"], &[]);
     assert_eq!((exit.code, exit.stdout.as_str()), (Some(1), ""));
-    assert!(exit.stderr.contains("no relay is running"), "{exit:?}");
+    assert!(exit.stderr.contains("No relay is running"), "{exit:?}");
 }
 
 fn install_extension(home: &Path, to: &Path, more: &[&str]) -> Exit {

@@ -121,7 +121,7 @@ async fn makes_a_readable_token_private_and_warns() {
     assert!(
         relay
             .stderr()
-            .contains("auth-token could be read by others"),
+            .contains("auth-token was readable by other users"),
         "{}",
         relay.stderr()
     );
@@ -162,7 +162,7 @@ async fn refuses_an_invalid_token_file_and_keeps_it() {
         set_mode(&file, 0o600);
         let exit = refused_in(&folder).await;
         assert!(
-            exit.stderr.contains("auth-token") && exit.stderr.contains("remove it"),
+            exit.stderr.contains("auth-token") && exit.stderr.contains("Remove it"),
             "{exit:?}"
         );
         assert!(
@@ -174,7 +174,7 @@ async fn refuses_an_invalid_token_file_and_keeps_it() {
     fs::remove_file(&file).unwrap();
     fs::create_dir(&file).unwrap();
     let exit = refused_in(&folder).await;
-    assert!(exit.stderr.contains("not a plain file"), "{exit:?}");
+    assert!(exit.stderr.contains("not a regular file"), "{exit:?}");
 }
 
 #[tokio::test]
@@ -184,7 +184,7 @@ async fn makes_an_accessible_home_private_and_warns() {
         let relay = start_in(&folder).await.unwrap();
         assert_eq!(mode(&home), 0o700);
         assert!(
-            relay.stderr().contains("could be entered by others"),
+            relay.stderr().contains("was accessible to other users"),
             "{}",
             relay.stderr()
         );
@@ -195,7 +195,7 @@ async fn makes_an_accessible_home_private_and_warns() {
 async fn refuses_a_home_that_others_can_write_to_and_keeps_its_mode() {
     let (folder, home) = create_home(0o777);
     let exit = refused_in(&folder).await;
-    assert!(exit.stderr.contains("others can write"), "{exit:?}");
+    assert!(exit.stderr.contains("Other users can write"), "{exit:?}");
     assert_eq!(mode(&home), 0o777);
 }
 
@@ -206,10 +206,10 @@ async fn refuses_a_home_that_is_a_link_or_a_file() {
     fs::create_dir(&target).unwrap();
     symlink(&target, &home).unwrap();
     let exit = refused_in(&folder).await;
-    assert!(exit.stderr.contains("follows no link"), "{exit:?}");
+    assert!(exit.stderr.contains("links are not followed"), "{exit:?}");
     // A trailing slash would make the system follow the link.
     let exit = run(&home.join(""), &["serve", "--port", "0"], &[]);
-    assert!(exit.stderr.contains("follows no link"), "{exit:?}");
+    assert!(exit.stderr.contains("links are not followed"), "{exit:?}");
     fs::remove_file(&home).unwrap();
     fs::write(&home, "").unwrap();
     refused_in(&folder).await;
@@ -263,7 +263,7 @@ async fn second_relay_in_a_home_leaves_the_files_of_the_first() {
     let before = files();
     let mut second = start_in(&first.shared_home()).await.unwrap();
     let notice = format!(
-        "this home's files stay with the relay on port {} (process {}).",
+        "this home's files belong to the relay on port {} (process {}).",
         first.port,
         first.pid()
     );
@@ -327,7 +327,7 @@ async fn names_the_process_that_uses_the_port_and_leaves_it_alone() {
         .expect("the relay must not start");
         assert_eq!(exit.code, Some(1));
         let expected = format!(
-            "port {port} is in use by process {} (tabwire)",
+            "Port {port} is in use by process {} (tabwire)",
             holder.pid()
         );
         assert!(

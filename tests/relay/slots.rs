@@ -43,7 +43,7 @@ async fn rejects_a_second_extension_with_409() {
     assert_eq!(body["holder"], origin);
     assert_connected_since(start, &body);
     assert!(
-        body["error"].as_str().unwrap().contains("another browser"),
+        body["error"].as_str().unwrap().contains("Another browser"),
         "{body}"
     );
     first.drop_connection().await;

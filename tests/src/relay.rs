@@ -101,7 +101,7 @@ impl Relay {
     async fn until_ready(&mut self) -> Result<u16, Option<i32>> {
         until("the relay is ready or exits", async || {
             let stdout = self.stdout();
-            if stdout.contains("Ctrl-C stops") {
+            if stdout.contains("Ctrl-C to stop") {
                 let port = stdout
                     .split("127.0.0.1:")
                     .nth(1)

@@ -1,9 +1,10 @@
-//! Where browsers are installed.
+//! Finds installed browsers. It looks at well-known names and paths only and starts nothing.
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, bail};
 use serde::Serialize;
+
+use crate::error::Error;
 
 #[derive(Debug, Clone, Serialize)]
 pub struct Browser {
@@ -11,8 +12,8 @@ pub struct Browser {
     pub path: PathBuf,
 }
 
-/// By preference: those that take an unpacked extension from the command line come first. Branded Chrome has stopped
-/// doing so; there the extension is loaded once by hand.
+/// In order of preference. Browsers that load an unpacked extension from the command line come first; branded Chrome
+/// no longer does.
 #[cfg(not(target_os = "macos"))]
 const KNOWN: &[(&str, &[&str])] = &[
     (
@@ -50,41 +51,40 @@ const KNOWN: &[(&str, &[&str])] = &[
 ];
 
 pub fn installed() -> Vec<Browser> {
-    let found = |(name, places): &(&'static str, &[&str])| {
-        let path = places.iter().find_map(|place| find_program(place))?;
+    let find = |(name, programs): &(&'static str, &[&str])| {
+        let path = programs.iter().find_map(|program| find_program(program))?;
         Some(Browser { name, path })
     };
-    KNOWN.iter().filter_map(found).collect()
+    KNOWN.iter().filter_map(find).collect()
 }
 
-/// The browser that was asked for, or the first there is.
-pub fn choose(asked: Option<&str>) -> anyhow::Result<Browser> {
-    let installed = installed();
-    let Some(asked) = asked else {
-        return installed.into_iter().next().with_context(how_to_install);
+/// The requested browser, by name or path, or else the first that is installed.
+pub fn choose(requested: Option<&str>) -> Result<Browser, Error> {
+    let mut installed = installed().into_iter();
+    let Some(requested) = requested else {
+        return installed.next().ok_or_else(none_installed);
     };
-    if let Some(browser) = installed.iter().find(|browser| browser.name == asked) {
-        return Ok(browser.clone());
+    if let Some(browser) = installed.find(|browser| browser.name == requested) {
+        return Ok(browser);
     }
-    match find_program(asked) {
+    match find_program(requested) {
         Some(path) => Ok(Browser {
             name: "browser",
             path,
         }),
-        None => bail!("there is no browser '{asked}'; `tabwire browsers` lists those found"),
+        None => Err(Error::UnknownBrowser(requested.to_owned())),
     }
 }
 
-pub fn how_to_install() -> String {
-    let command = if cfg!(target_os = "macos") {
+pub fn none_installed() -> Error {
+    Error::NoBrowser(if cfg!(target_os = "macos") {
         "brew install --cask chromium"
     } else {
         "sudo apt-get install chromium"
-    };
-    format!("no Chromium-family browser was found; install one, for example with: {command}")
+    })
 }
 
-/// A path as it is, or a name on the search path.
+/// Finds a program by its path, or by its name on PATH.
 fn find_program(name: &str) -> Option<PathBuf> {
     if name.contains('/') {
         return is_program(Path::new(name)).then(|| PathBuf::from(name));

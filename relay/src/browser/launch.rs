@@ -1,11 +1,13 @@
-//! Starting a browser of our own with the extension in it. Never touches one that runs already.
+//! Starts a browser with the extension in its own process group, and stops it. Never touches a browser that it did not
+//! start.
 
+use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use clap::ValueEnum;
 use command_fds::{CommandFdExt as _, FdMapping};
 use rustix::process::{Pid, Signal};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
@@ -13,7 +15,21 @@ use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
 
 use crate::browser::detect::Browser;
-use crate::cli::LoadBy;
+use crate::error::Error;
+
+const LOAD_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long the browser may take to exit before it is killed.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LoadBy {
+    /// Whatever the browser supports: a pipe for branded Chrome and Edge, a flag for others
+    Auto,
+    /// With --load-extension, which branded Chrome ignores since version 137
+    Flag,
+    /// Over --remote-debugging-pipe; pages can detect that the browser is automated
+    Pipe,
+}
 
 pub struct Launch<'a> {
     pub browser: &'a Browser,
@@ -25,73 +41,76 @@ pub struct Launch<'a> {
 }
 
 /// A browser that we started.
-pub struct Running {
+pub struct RunningBrowser {
     pub child: Child,
-    /// Open as long as the browser shall run: it ends when its debugging pipe does.
+    /// The browser exits when its debugging pipe closes, so this stays open while it should run.
     pipe: Option<DebuggingPipe>,
 }
 
 impl Launch<'_> {
-    pub async fn start(&self) -> anyhow::Result<Running> {
-        let by_pipe = match self.load_by {
-            // The flag takes a list with commas, so a path with one is not a path there.
+    pub async fn start(&self) -> Result<RunningBrowser, Error> {
+        let failed = |reason| Error::StartBrowser {
+            program: self.browser.path.clone(),
+            reason,
+        };
+        let by_pipe = self.loads_by_pipe();
+        let mut command = self.command(by_pipe);
+        let pipe = by_pipe
+            .then(|| DebuggingPipe::attach(&mut command))
+            .transpose()
+            .map_err(failed)?;
+        let child = command.spawn().map_err(failed)?;
+        // The command holds the browser's ends of the pipe. As long as they are open, a closed pipe goes unnoticed.
+        drop(command);
+        let mut browser = RunningBrowser { child, pipe };
+        if let Some(pipe) = &mut browser.pipe {
+            pipe.load_extension(self.extension).await?;
+        }
+        Ok(browser)
+    }
+
+    fn loads_by_pipe(&self) -> bool {
+        match self.load_by {
+            // The flag takes a comma-separated list, so it cannot express a path with a comma.
             LoadBy::Auto => {
                 matches!(self.browser.name, "chrome" | "edge")
                     || self.extension.to_string_lossy().contains(',')
             }
             LoadBy::Flag => false,
             LoadBy::Pipe => true,
+        }
+    }
+
+    fn command(&self, by_pipe: bool) -> Command {
+        let is_logging = |argument: &String| argument.starts_with("--enable-logging");
+        let stderr = if self.arguments.iter().any(is_logging) {
+            Stdio::inherit()
+        } else {
+            Stdio::null()
         };
         let mut command = Command::new(&self.browser.path);
         command
-            .args(self.arguments_for_browser(by_pipe))
+            .args(self.browser_arguments(by_pipe))
             .stdin(Stdio::null())
-            // A browser's chatter is not ours; `--enable-logging=stderr` brings it back.
             .stdout(Stdio::null())
-            .stderr(
-                if self
-                    .arguments
-                    .iter()
-                    .any(|a| a.starts_with("--enable-logging"))
-                {
-                    Stdio::inherit()
-                } else {
-                    Stdio::null()
-                },
-            )
-            // Ctrl-C in the terminal is for us; we end the browser in our own time.
+            .stderr(stderr)
+            // Ctrl-C in the terminal must reach only us; we stop the browser ourselves.
             .process_group(0)
             .kill_on_drop(true);
-        let pipe = if by_pipe {
-            Some(DebuggingPipe::for_command(&mut command)?)
-        } else {
-            None
-        };
-        let child = command
-            .spawn()
-            .with_context(|| format!("cannot start {}", self.browser.path.display()))?;
-        // The command still holds the browser's ends of the pipe; without them its end is seen.
-        drop(command);
-        let mut running = Running { child, pipe };
-        if let Some(pipe) = &mut running.pipe {
-            pipe.load_extension(self.extension).await?;
-        }
-        Ok(running)
+        command
     }
 
-    fn arguments_for_browser(&self, by_pipe: bool) -> Vec<String> {
+    fn browser_arguments(&self, by_pipe: bool) -> Vec<String> {
         let mut arguments = vec![
             format!("--user-data-dir={}", self.profile.display()),
-            // This browser is started for automation: Chrome's notice of it would only take room.
+            // This browser was started for automation, so Chrome's notice about it is redundant.
             "--silent-debugger-extension-api".to_owned(),
             "--no-first-run".to_owned(),
             "--no-default-browser-check".to_owned(),
         ];
         if by_pipe {
-            arguments.extend([
-                "--remote-debugging-pipe".to_owned(),
-                "--enable-unsafe-extension-debugging".to_owned(),
-            ]);
+            arguments.push("--remote-debugging-pipe".to_owned());
+            arguments.push("--enable-unsafe-extension-debugging".to_owned());
         } else {
             arguments.push(format!("--load-extension={}", self.extension.display()));
             arguments.push("--disable-features=DisableLoadExtensionCommandLineSwitch".to_owned());
@@ -100,33 +119,26 @@ impl Launch<'_> {
             arguments.push("--headless=new".to_owned());
         }
         if rustix::process::geteuid().is_root() {
-            // Chromium does not start as root with its sandbox.
+            // Chromium refuses to run as root with its sandbox.
             arguments.push("--no-sandbox".to_owned());
         }
         arguments.extend(self.arguments.iter().cloned());
-        // Chrome's own new-tab page is out of a client's reach; this one is a tab to begin with.
+        // Extensions cannot attach to Chrome's new-tab page; start with a tab that clients can use.
         arguments.push("about:blank".to_owned());
         arguments
     }
 }
 
-impl Running {
-    /// Asks the browser to end, and ends it if it does not.
+impl RunningBrowser {
+    /// Asks the browser to exit, and kills it if it does not.
     pub async fn stop(&mut self) {
-        let polite = Duration::from_secs(5);
         self.pipe = None;
-        // The group that was made for it: what is started may be a script with the browser below it.
-        if let Some(group) = self
-            .child
-            .id()
-            .and_then(|pid| i32::try_from(pid).ok())
-            .and_then(Pid::from_raw)
-        {
+        let pid = self.child.id().and_then(|pid| i32::try_from(pid).ok());
+        // The program may be a script with the browser as its child, so signal the whole group.
+        if let Some(group) = pid.and_then(Pid::from_raw) {
             let _ = rustix::process::kill_process_group(group, Signal::TERM);
-            if tokio::time::timeout(polite, self.child.wait())
-                .await
-                .is_ok()
-            {
+            let exit = tokio::time::timeout(EXIT_TIMEOUT, self.child.wait());
+            if exit.await.is_ok() {
                 return;
             }
             let _ = rustix::process::kill_process_group(group, Signal::KILL);
@@ -135,54 +147,61 @@ impl Running {
     }
 }
 
-/// CDP over two pipes: messages end with a zero byte.
+/// CDP over two pipes. Messages end with a zero byte.
 struct DebuggingPipe {
     to_browser: pipe::Sender,
     from_browser: BufReader<pipe::Receiver>,
 }
 
 impl DebuggingPipe {
-    fn for_command(command: &mut Command) -> anyhow::Result<Self> {
-        let (browser_reads, to_browser) = std::io::pipe()?;
-        let (from_browser, browser_writes) = std::io::pipe()?;
+    /// Gives the browser its two ends, which it expects as descriptors 3 and 4.
+    fn attach(command: &mut Command) -> io::Result<Self> {
+        let (browser_reads, to_browser) = io::pipe()?;
+        let (from_browser, browser_writes) = io::pipe()?;
         let mapping = |end: OwnedFd, child_fd| FdMapping {
             parent_fd: end,
             child_fd,
         };
-        command.fd_mappings(vec![
-            mapping(browser_reads.into(), 3),
-            mapping(browser_writes.into(), 4),
-        ])?;
+        command
+            .fd_mappings(vec![
+                mapping(browser_reads.into(), 3),
+                mapping(browser_writes.into(), 4),
+            ])
+            .map_err(io::Error::other)?;
         Ok(Self {
             to_browser: pipe::Sender::from_owned_fd(to_browser.into())?,
             from_browser: BufReader::new(pipe::Receiver::from_owned_fd(from_browser.into())?),
         })
     }
 
-    async fn load_extension(&mut self, extension: &Path) -> anyhow::Result<()> {
+    async fn load_extension(&mut self, extension: &Path) -> Result<(), Error> {
+        let failed = |error: io::Error| Error::DebuggingPipe(error.to_string());
         let request = serde_json::json!({ "id": 1, "method": "Extensions.loadUnpacked", "params": { "path": extension } });
         self.to_browser
             .write_all(format!("{request}\0").as_bytes())
-            .await?;
+            .await
+            .map_err(failed)?;
         let mut reply = Vec::new();
         let read = self.from_browser.read_until(0, &mut reply);
-        let length = tokio::time::timeout(Duration::from_secs(30), read)
+        let length = tokio::time::timeout(LOAD_TIMEOUT, read)
             .await
-            .context("the browser does not answer on its debugging pipe")??;
+            .map_err(|_| Error::DebuggingPipe("the browser does not respond".to_owned()))?
+            .map_err(failed)?;
         if length == 0 {
-            // It has ended; who waits for it says so.
+            // The browser has exited. The caller waits for it and reports that.
             return Ok(());
         }
         reply.pop();
-        let reply: serde_json::Value = serde_json::from_slice(&reply)?;
-        if let Some(error) = reply.get("error") {
-            bail!("the browser did not load the extension: {error}");
+        let reply: serde_json::Value =
+            serde_json::from_slice(&reply).map_err(|error| failed(error.into()))?;
+        match reply.get("error") {
+            Some(error) => Err(Error::DebuggingPipe(error.to_string())),
+            None => Ok(()),
         }
-        Ok(())
     }
 }
 
-/// Whether a window could be shown.
+/// Whether a window can be shown.
 pub fn has_display() -> bool {
     let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     cfg!(target_os = "macos") || is_set("DISPLAY") || is_set("WAYLAND_DISPLAY")

@@ -1,4 +1,4 @@
-//! `/cdp`: the slot, the upgrade, and one client's socket between its two ends.
+//! `/cdp`: takes a client slot, upgrades the request, and connects the socket to the hub until it closes.
 
 use std::sync::Arc;
 
@@ -6,21 +6,21 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 
+use crate::app::App;
 use crate::hub::{HubSender, ToHub};
 use crate::outbox::outbox;
-use crate::registry::ClientSeat;
-use crate::server::App;
+use crate::registry::ClientSlot;
 use crate::socket;
 use crate::upgrade::Upgrade;
 use crate::websocket::{Reader, Writer};
 
-/// The guard has checked host, origin and token before this is reached.
+/// The guard has already checked host, origin and token.
 pub async fn upgrade(State(app): State<Arc<App>>, upgrade: Upgrade) -> Response {
-    let seat = match app.registry.seat_client() {
-        Ok(seat) => seat,
+    let slot = match app.registry.take_client_slot() {
+        Ok(slot) => slot,
         Err(report) => {
             let body = serde_json::json!({
-                "error": "another client is connected, and this relay takes one at a time; wait until GET /client-slot says busy: false, or start it with --client-mode multi-client",
+                "error": "Another client is connected, and this relay accepts one at a time. Wait until GET /client-slot returns busy: false, or start the relay with --client-mode multi-client.",
                 "activeClientId": report.active_client_id,
                 "connectedAt": report.connected_at,
             });
@@ -29,20 +29,20 @@ pub async fn upgrade(State(app): State<Arc<App>>, upgrade: Upgrade) -> Response 
     };
     let (hub, limit) = (app.hub.clone(), app.config.outbox_limit);
     upgrade.run(app.config.max_message, move |reader, writer| {
-        run((reader, writer), seat, hub, limit)
+        run((reader, writer), slot, hub, limit)
     })
 }
 
-async fn run(socket: (Reader, Writer), seat: ClientSeat, hub: HubSender, limit: usize) {
-    let client = seat.client;
+async fn run(socket: (Reader, Writer), slot: ClientSlot, hub: HubSender, limit: usize) {
+    let client = slot.client;
     let (outbox, drain) = outbox(limit);
-    seat.open(outbox.clone());
-    tracing::info!(%client, "connected");
+    slot.open(outbox.clone());
+    tracing::info!(%client, "client connected");
     let _ = hub.send(ToHub::ClientOpened(client, outbox.clone())).await;
     socket::run(socket, &outbox, drain, &hub, |text| {
         ToHub::ClientText(client, text)
     })
     .await;
     let _ = hub.send(ToHub::ClientClosed(client)).await;
-    tracing::info!(%client, "gone");
+    tracing::info!(%client, "client disconnected");
 }

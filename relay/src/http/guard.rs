@@ -1,5 +1,5 @@
-//! The gate: which requests get any further. It stands before every route and every upgrade, and looks at nothing but
-//! the request itself.
+//! Decides which requests are admitted, in front of every route and every upgrade. It looks only at the request, the
+//! token and the configuration.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
+use tabwire_home::Token;
 
+use crate::app::App;
 use crate::config::Config;
-use crate::server::App;
-use crate::token::Token;
 
 pub type Refusal = (StatusCode, Json<serde_json::Value>);
 
@@ -28,7 +28,7 @@ pub async fn check(State(app): State<Arc<App>>, request: Request, next: Next) ->
     ) {
         Ok(()) => next.run(request).await,
         Err(refused) => {
-            tracing::debug!(path = request.uri().path(), status = %refused.0, "refused");
+            tracing::debug!(path = request.uri().path(), status = %refused.0, "request refused");
             refused.into_response()
         }
     }
@@ -42,19 +42,22 @@ fn admit(config: &Config, method: &Method, uri: &Uri, headers: &HeaderMap) -> Re
     if method != Method::GET && method != Method::HEAD {
         return Err(refusal(
             StatusCode::METHOD_NOT_ALLOWED,
-            "only GET is served here",
+            "Only GET is supported.",
         ));
     }
-    let is_open = matches!(path, "" | "/client-slot" | "/extension");
-    let advice = "connect to the URL in the file cdp-url of Tabwire's home (`tabwire cdp-url` prints it), or send it as `Authorization: Bearer`";
-    if is_open {
-        Ok(())
-    } else {
-        check_token(&config.token, uri, headers, advice)
+    let needs_token = !matches!(path, "" | "/client-slot" | "/extension");
+    if needs_token {
+        check_token(
+            &config.token,
+            uri,
+            headers,
+            "Connect to the URL in the file `cdp-url` in Tabwire's home (`tabwire cdp-url` prints it), or send the token as `Authorization: Bearer`.",
+        )?;
     }
+    Ok(())
 }
 
-/// The gate of `tabwire mcp --http`: no web page, and nobody without the token.
+/// Guards `tabwire mcp --http`: no web pages, and only agents with the token.
 pub fn admit_agent(
     port: u16,
     token: &Token,
@@ -68,11 +71,11 @@ pub fn admit_agent(
         token,
         uri,
         headers,
-        "send what is in the file auth-token of Tabwire's home as `Authorization: Bearer`",
+        "Send the content of the file `auth-token` in Tabwire's home as `Authorization: Bearer`.",
     )
 }
 
-/// A page of another site that resolves its own name to 127.0.0.1 sends that name: DNS rebinding ends here.
+/// Prevents DNS rebinding: a site whose name resolves to 127.0.0.1 sends its own name.
 fn check_host(port: u16, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
     let allowed = |host: &str| {
         let name = host.strip_suffix(&format!(":{port}"));
@@ -94,28 +97,28 @@ fn check_host(port: u16, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> 
     }
     Err(refusal(
         StatusCode::FORBIDDEN,
-        &format!("the Host header must be 127.0.0.1:{port}, localhost:{port} or [::1]:{port}"),
+        &format!("The Host header must be 127.0.0.1:{port}, localhost:{port} or [::1]:{port}."),
     ))
 }
 
-/// Browsers name the page that asks. Only our extension's pages may, and only at its own door.
+/// Browsers send the origin of the page or extension. Only allowed extensions may connect, and only to `/extension`.
 fn check_origin(config: &Config, path: &str, headers: &HeaderMap) -> Result<(), Refusal> {
-    let mut origins = headers.get_all(header::ORIGIN).iter();
-    let (origin, second) = (origins.next(), origins.next());
     if path != "/extension" {
         return refuse_origin(headers);
     }
+    let mut origins = headers.get_all(header::ORIGIN).iter();
+    let (origin, second) = (origins.next(), origins.next());
     let id = origin
         .and_then(|origin| origin.to_str().ok())
         .and_then(|origin| origin.strip_prefix("chrome-extension://"));
-    let is_known = second.is_none()
-        && id.is_some_and(|id| config.extension_ids.iter().any(|known| known == id));
-    if is_known {
+    let is_allowed = second.is_none()
+        && id.is_some_and(|id| config.extension_ids.iter().any(|allowed| allowed == id));
+    if is_allowed {
         return Ok(());
     }
     Err(refusal(
         StatusCode::FORBIDDEN,
-        "only the Tabwire extension is let in here; an extension of your own needs --extension-id",
+        "Only the Tabwire extension may connect here. To allow another extension, start the relay with --extension-id.",
     ))
 }
 
@@ -123,7 +126,7 @@ fn refuse_origin(headers: &HeaderMap) -> Result<(), Refusal> {
     if headers.contains_key(header::ORIGIN) {
         return Err(refusal(
             StatusCode::FORBIDDEN,
-            "a request with an Origin header comes from a web page, and none is let in here",
+            "Requests with an Origin header come from web pages, which may not connect.",
         ));
     }
     Ok(())
@@ -135,11 +138,11 @@ fn check_fetch_site(path: &str, headers: &HeaderMap) -> Result<(), Refusal> {
         .map(axum::http::HeaderValue::as_bytes);
     match site {
         None | Some(b"none" | b"same-origin") => Ok(()),
-        // An extension is never of the relay's site; its origin has been checked.
+        // An extension is always cross-site; its origin has been checked.
         Some(_) if path == "/extension" => Ok(()),
         Some(_) => Err(refusal(
             StatusCode::FORBIDDEN,
-            "a request from a page of another site is not let in here",
+            "Requests from pages of other sites are not allowed.",
         )),
     }
 }
@@ -150,7 +153,7 @@ fn check_token(token: &Token, uri: &Uri, headers: &HeaderMap, advice: &str) -> R
     }
     Err(refusal(
         StatusCode::UNAUTHORIZED,
-        &format!("the token is missing or wrong: {advice}"),
+        &format!("The token is missing or wrong. {advice}"),
     ))
 }
 
@@ -164,7 +167,7 @@ fn presented_token(uri: &Uri, headers: &HeaderMap) -> Option<String> {
                 .eq_ignore_ascii_case("bearer")
                 .then(|| token.trim().to_owned())
         });
-    // The token's letters are the ones that a URL never escapes.
+    // A token has only characters that a URL does not escape.
     let in_query = || {
         uri.query()?
             .split('&')

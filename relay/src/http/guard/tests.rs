@@ -1,6 +1,7 @@
+//! The guard on its own: which request gets which status.
+
 use super::*;
-use crate::cli::ClientMode;
-use crate::token::Token;
+use crate::commands::serve::ClientMode;
 
 const EXTENSION: &str = "chrome-extension://abcdefghijklmnopabcdefghijklmnop";
 
@@ -26,7 +27,7 @@ fn status(path: &str, headers: &[(&str, &str)]) -> StatusCode {
 }
 
 #[test]
-fn only_the_relays_own_names_are_a_host() {
+fn accepts_only_its_own_host_names() {
     for host in [
         "127.0.0.1:19222",
         "localhost:19222",
@@ -66,7 +67,7 @@ fn only_the_relays_own_names_are_a_host() {
 }
 
 #[test]
-fn the_host_is_checked_before_everything_else() {
+fn checks_the_host_first() {
     for path in [
         "/",
         "/client-slot",
@@ -84,7 +85,7 @@ fn the_host_is_checked_before_everything_else() {
 }
 
 #[test]
-fn a_client_needs_the_token_and_no_origin() {
+fn client_needs_the_token_and_no_origin() {
     let host = ("host", "127.0.0.1:19222");
     assert_eq!(status("/cdp?token=secret", &[host]), StatusCode::OK);
     assert_eq!(status("/cdp?a=b&token=secret", &[host]), StatusCode::OK);
@@ -126,7 +127,7 @@ fn a_client_needs_the_token_and_no_origin() {
 }
 
 #[test]
-fn only_a_known_extension_gets_to_its_door() {
+fn accepts_only_allowed_extensions() {
     let host = ("host", "127.0.0.1:19222");
     assert_eq!(
         status("/extension", &[host, ("origin", EXTENSION)]),
@@ -157,7 +158,7 @@ fn only_a_known_extension_gets_to_its_door() {
 }
 
 #[test]
-fn a_page_of_another_site_cannot_even_ask_for_counts() {
+fn refuses_status_requests_from_other_sites() {
     let host = ("host", "127.0.0.1:19222");
     for site in ["cross-site", "same-site", "nonsense"] {
         assert_eq!(

@@ -1,4 +1,4 @@
-//! What plain HTTP tells: the state of the relay to anyone on this machine, the browser's pages to who has the token.
+//! What plain HTTP serves: the relay's status to any local program, the browser's pages to clients with the token.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -7,22 +7,13 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use tabwire_home::{RelayStatus, SlotReport};
 use tokio::sync::oneshot;
 
-use crate::guard::refusal;
+use crate::app::App;
+use crate::http::guard::refusal;
 use crate::hub::{Description, ToHub};
-use crate::server::App;
-
-/// What `GET /` says: counts, nothing private.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct RelayStatus {
-    pub status: String,
-    pub extension: bool,
-    pub targets: usize,
-    pub clients: usize,
-}
 
 pub async fn status(State(app): State<Arc<App>>) -> Json<RelayStatus> {
     Json(RelayStatus {
@@ -33,20 +24,19 @@ pub async fn status(State(app): State<Arc<App>>) -> Json<RelayStatus> {
     })
 }
 
-pub async fn client_slot(State(app): State<Arc<App>>) -> Response {
-    Json(app.registry.slot_report()).into_response()
+pub async fn client_slot(State(app): State<Arc<App>>) -> Json<SlotReport> {
+    Json(app.registry.slot_report())
 }
 
-/// What Chrome's own port answers, so that a client finds the WebSocket from an `http://` address.
+/// The same response as Chrome's own port, so that a client finds the WebSocket from an `http://` address.
 pub async fn version(State(app): State<Arc<App>>) -> Response {
-    let Some(Description {
-        browser: Some(browser),
-        ..
-    }) = describe(&app).await
-    else {
+    let browser = describe(&app)
+        .await
+        .and_then(|description| description.browser);
+    let Some(browser) = browser else {
         return refusal(
             StatusCode::SERVICE_UNAVAILABLE,
-            "no browser is connected: start the one that has the Tabwire extension, or load it with `tabwire install-extension`",
+            "No browser connected. Open the browser that has the Tabwire extension, or run `tabwire install-extension` to add it.",
         )
         .into_response();
     };
@@ -74,7 +64,7 @@ pub async fn list(State(app): State<Arc<App>>) -> Json<Value> {
 }
 
 async fn describe(app: &App) -> Option<Description> {
-    let (answer, described) = oneshot::channel();
-    app.hub.send(ToHub::Describe(answer)).await.ok()?;
-    described.await.ok()
+    let (reply, description) = oneshot::channel();
+    app.hub.send(ToHub::Describe(reply)).await.ok()?;
+    description.await.ok()
 }

@@ -1,13 +1,13 @@
-//! Who is at the other end of a local connection. On Linux the kernel's table of connections tells the user; elsewhere
-//! the token alone has to do.
+//! Which user and process is at the other end of a local connection, from the kernel's table of connections. Only Linux
+//! has it; on other systems the token is the only protection.
 
 use std::net::SocketAddr;
 
 use tokio::net::TcpStream;
 
-/// Only this user and root may connect.
+/// Whether the peer is this user or root.
 #[cfg(target_os = "linux")]
-pub fn may_connect(stream: &TcpStream, from: SocketAddr) -> bool {
+pub fn may_connect(stream: &TcpStream, peer: SocketAddr) -> bool {
     let Ok(local) = stream.local_addr() else {
         return false;
     };
@@ -16,16 +16,16 @@ pub fn may_connect(stream: &TcpStream, from: SocketAddr) -> bool {
         return true;
     }
     let own = rustix::process::geteuid().as_raw();
-    let owner = tables.find_map(|table| owner(&table, from, Some(local)));
+    let owner = tables.find_map(|table| owner(&table, peer, Some(local)));
     owner.is_some_and(|uid| uid == own || uid == 0)
 }
 
 #[cfg(not(target_os = "linux"))]
-pub fn may_connect(_stream: &TcpStream, _from: SocketAddr) -> bool {
+pub fn may_connect(_stream: &TcpStream, _peer: SocketAddr) -> bool {
     true
 }
 
-/// The kernel's tables that can be read. Java and .NET take IPv6 sockets for IPv4 addresses too, and those are in the second.
+/// The kernel's readable tables. Java and .NET use IPv6 sockets for IPv4 addresses too; those are in the second table.
 #[cfg(target_os = "linux")]
 fn tables() -> impl Iterator<Item = String> {
     ["/proc/net/tcp", "/proc/net/tcp6"]
@@ -33,7 +33,7 @@ fn tables() -> impl Iterator<Item = String> {
         .filter_map(|file| std::fs::read_to_string(file).ok())
 }
 
-/// The user that owns the socket bound to `local`.
+/// The user who owns the socket that is bound to `local`.
 #[cfg(target_os = "linux")]
 fn owner(table: &str, local: SocketAddr, remote: Option<SocketAddr>) -> Option<u32> {
     row(table, local, remote)?.get(7)?.parse().ok()
@@ -46,25 +46,25 @@ fn row(table: &str, local: SocketAddr, remote: Option<SocketAddr>) -> Option<Vec
         Some(remote) => Some(kernel_addresses(remote)?),
         None => None,
     };
-    let is = |field: Option<&&str>, addresses: &[String; 2]| {
+    let matches = |field: Option<&&str>, addresses: &[String; 2]| {
         field.is_some_and(|field| addresses.iter().any(|address| address == field))
     };
-    // One that its process has closed already has no inode, and root is named as its owner.
+    // The kernel lists a socket that its process has closed without an inode, as owned by root.
     let has_owner = |fields: &Vec<&str>| fields.get(9).is_some_and(|inode| *inode != "0");
     table
         .lines()
         .map(|line| line.split_whitespace().collect::<Vec<_>>())
         .filter(has_owner)
         .find(|fields| {
-            is(fields.get(1), &local)
+            matches(fields.get(1), &local)
                 && remote
                     .as_ref()
-                    .is_none_or(|remote| is(fields.get(2), remote))
+                    .is_none_or(|remote| matches(fields.get(2), remote))
         })
 }
 
-/// `127.0.0.1:80` as the kernel writes it: the address as one number in the machine's byte order, then the port; and the same
-/// in an IPv6 address.
+/// `127.0.0.1:80` as the kernel writes it, as an IPv4 and as a mapped IPv6 address: a number in the machine's byte order,
+/// then the port.
 #[cfg(target_os = "linux")]
 fn kernel_addresses(address: SocketAddr) -> Option<[String; 2]> {
     let SocketAddr::V4(address) = address else {
@@ -79,7 +79,7 @@ fn kernel_addresses(address: SocketAddr) -> Option<[String; 2]> {
     ])
 }
 
-/// Who listens on a port of 127.0.0.1, in words, for the error that says it is taken.
+/// Describes who listens on a port of 127.0.0.1, for the error that it is in use.
 #[cfg(target_os = "linux")]
 pub fn holder_of(port: u16) -> Option<String> {
     let table = tables().collect::<String>();
@@ -87,26 +87,32 @@ pub fn holder_of(port: u16) -> Option<String> {
     let any = SocketAddr::from(([0, 0, 0, 0], port));
     let fields = row(&table, loopback, None).or_else(|| row(&table, any, None))?;
     let (uid, inode) = (fields.get(7)?, fields.get(9)?);
-    let socket = format!("socket:[{inode}]");
-    let pids = std::fs::read_dir("/proc")
-        .ok()?
-        .flatten()
-        .filter_map(|entry| entry.file_name().into_string().ok()?.parse::<u32>().ok());
-    let holds = |pid: &u32| {
-        let files = std::fs::read_dir(format!("/proc/{pid}/fd"));
-        files.is_ok_and(|files| {
-            files.flatten().any(|file| {
-                std::fs::read_link(file.path()).is_ok_and(|to| to.as_os_str() == socket.as_str())
-            })
-        })
-    };
-    Some(match pids.into_iter().find(holds) {
+    Some(match process_with_socket(inode) {
         Some(pid) => {
             let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
             format!("process {pid} ({}) of user {uid}", name.trim())
         }
         None => format!("a process of user {uid}"),
     })
+}
+
+#[cfg(target_os = "linux")]
+fn process_with_socket(inode: &str) -> Option<u32> {
+    let socket = format!("socket:[{inode}]");
+    let is_open_in = |pid: &u32| {
+        let files = std::fs::read_dir(format!("/proc/{pid}/fd"));
+        files.is_ok_and(|files| {
+            files
+                .flatten()
+                .filter_map(|file| std::fs::read_link(file.path()).ok())
+                .any(|link| link.as_os_str() == socket.as_str())
+        })
+    };
+    std::fs::read_dir("/proc")
+        .ok()?
+        .flatten()
+        .filter_map(|entry| entry.file_name().into_string().ok()?.parse::<u32>().ok())
+        .find(is_open_in)
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -123,7 +129,7 @@ mod tests {
    1: 0100007F:D431 0100007F:4B16 01 00000000:00000000 00:00000000 00000000  1001        0 42 1 0000000000000000 20 4 30 10 -1";
 
     #[test]
-    fn a_socket_that_is_closed_already_has_no_owner() {
+    fn closed_socket_has_no_owner() {
         let closed = TABLE.replace("1001        0 42", "   0        0 0");
         let (from, to) = (
             SocketAddr::from(([127, 0, 0, 1], 0xD431)),
@@ -133,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_may_have_a_socket_of_ipv6_or_be_done_with_its_request() {
+    fn finds_mapped_ipv6_and_half_closed_sockets() {
         let (from, to) = (
             SocketAddr::from(([127, 0, 0, 1], 0xD431)),
             SocketAddr::from(([127, 0, 0, 1], 0x4B16)),
@@ -145,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn the_owner_is_found_by_both_ends_of_the_connection() {
+    fn finds_the_owner_by_both_ends() {
         let from = SocketAddr::from(([127, 0, 0, 1], 0xD431));
         let to = SocketAddr::from(([127, 0, 0, 1], 0x4B16));
         assert_eq!(owner(TABLE, from, Some(to)), Some(1001));

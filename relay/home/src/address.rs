@@ -1,0 +1,10 @@
+//! Where a relay listens. Every address is on 127.0.0.1.
+
+use crate::token::Token;
+
+pub const DEFAULT_PORT: u16 = 19222;
+
+/// The URL of a relay's `/cdp`. It contains the token: never log it.
+pub fn cdp_url(port: u16, token: &Token) -> String {
+    format!("ws://127.0.0.1:{port}/cdp?token={}", token.reveal())
+}

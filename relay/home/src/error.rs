@@ -1,0 +1,58 @@
+//! What can be wrong with the home and its files. Each text is a complete sentence that tells the user what to do.
+
+use std::io;
+use std::path::PathBuf;
+
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    #[error("Cannot find your home folder. Set TABWIRE_HOME to a folder of your own.")]
+    NoHomeFolder,
+    #[error("TABWIRE_HOME is not a valid path: {0}.")]
+    InvalidPath(io::Error),
+    #[error("{} is not a folder. Symbolic links are not followed here, because Tabwire keeps a secret in it.", .0.display())]
+    NotAFolder(PathBuf),
+    #[error("{} belongs to another user. Set TABWIRE_HOME to a folder of your own.", .0.display())]
+    OtherOwner(PathBuf),
+    #[error("Other users can write to {}. Set TABWIRE_HOME to a folder of your own.", .0.display())]
+    WritableByOthers(PathBuf),
+    #[error("Cannot {action} {}: {reason}.", path.display())]
+    Io {
+        action: &'static str,
+        path: PathBuf,
+        reason: io::Error,
+    },
+    #[error("Cannot use {}: {fault}.", path.display())]
+    Token { path: PathBuf, fault: TokenFault },
+}
+
+/// Why the token file is rejected.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TokenFault {
+    #[error("it is a symbolic link. Remove it to get a new token")]
+    SymbolicLink,
+    #[error("it is not a regular file. Remove it to get a new token")]
+    NotAFile,
+    #[error("it belongs to another user. Remove it to get a new token")]
+    OtherOwner,
+    #[error("it does not contain a token. Remove it to get a new token")]
+    Malformed,
+    #[error("{0}")]
+    Io(#[from] io::Error),
+}
+
+impl Error {
+    /// For `map_err`: names the file that an I/O error is about.
+    pub(crate) fn io(
+        action: &'static str,
+        path: impl Into<PathBuf>,
+    ) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |reason| Self::Io {
+            action,
+            path,
+            reason,
+        }
+    }
+}

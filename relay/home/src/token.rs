@@ -1,0 +1,124 @@
+//! The secret that admits clients: 32 random bytes, created once, in a file that only its owner can read.
+
+use std::fs::{self, File};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::Path;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use rustix::fs::{Mode, OFlags};
+use sha2::{Digest as _, Sha256};
+use subtle::ConstantTimeEq as _;
+
+use crate::error::{Error, TokenFault};
+use crate::folder::Home;
+
+/// Enough for any token; a larger file is not one.
+const MAX_FILE_SIZE: u64 = 4096;
+
+/// No `Debug` and no `Display`, so that it cannot be logged by mistake.
+#[derive(Clone)]
+pub struct Token(String);
+
+impl Token {
+    /// Reads the home's token, and creates it if there is none. Relays that start at the same time agree on one.
+    pub fn load_or_create(home: &Home) -> Result<Self, Error> {
+        let path = home.auth_token_file();
+        // `symlink_metadata` also sees a dangling link, which must be rejected and not written through.
+        if fs::symlink_metadata(&path).is_err() {
+            create(home, &path).map_err(Error::io("create", &path))?;
+        }
+        Self::load(home)
+    }
+
+    /// Reads the home's token, which must exist.
+    pub fn load(home: &Home) -> Result<Self, Error> {
+        let path = home.auth_token_file();
+        read(&path)
+            .map(Self)
+            .map_err(|fault| Error::Token { path, fault })
+    }
+
+    /// A token that is in no file.
+    pub fn for_test(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+
+    /// Compares digests, so that the time it takes reveals neither content nor length.
+    pub fn matches(&self, presented: &str) -> bool {
+        let (own, other) = (Sha256::digest(&self.0), Sha256::digest(presented));
+        own.as_slice().ct_eq(other.as_slice()).into()
+    }
+
+    /// Only for the CDP URL.
+    pub(crate) fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+fn create(home: &Home, path: &Path) -> io::Result<()> {
+    let token = URL_SAFE_NO_PAD.encode(rand::random::<[u8; 32]>());
+    let mut file = home.new_file()?;
+    file.write_all(token.as_bytes())?;
+    // Of several processes that start at the same time, the first one wins and the others read its file.
+    match file.persist_noclobber(path) {
+        Ok(_) => Ok(()),
+        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn read(path: &Path) -> Result<String, TokenFault> {
+    let file = open(path)?;
+    let meta = file.metadata()?;
+    if !meta.is_file() {
+        return Err(TokenFault::NotAFile);
+    }
+    if meta.uid() != rustix::process::geteuid().as_raw() {
+        return Err(TokenFault::OtherOwner);
+    }
+    if meta.permissions().mode() & 0o077 != 0 {
+        file.set_permissions(fs::Permissions::from_mode(0o600))?;
+        tracing::warn!(
+            "{} was readable by other users. Its permissions are now 0600. If others use this machine, remove the file to get a new token.",
+            path.display()
+        );
+    }
+    let mut text = String::new();
+    file.take(MAX_FILE_SIZE).read_to_string(&mut text)?;
+    let text = text.trim();
+    let is_token = URL_SAFE_NO_PAD
+        .decode(text)
+        .is_ok_and(|bytes| bytes.len() == 32);
+    is_token
+        .then(|| text.to_owned())
+        .ok_or(TokenFault::Malformed)
+}
+
+fn open(path: &Path) -> Result<File, TokenFault> {
+    // O_NONBLOCK: opening a FIFO must not hang.
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    match rustix::fs::open(path, flags, Mode::empty()) {
+        Ok(descriptor) => Ok(File::from(descriptor)),
+        Err(rustix::io::Errno::LOOP) => Err(TokenFault::SymbolicLink),
+        Err(error) => Err(TokenFault::Io(error.into())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn token_is_created_once_and_matches_only_itself() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::open_at(folder.path().join("home")).unwrap();
+        assert!(Token::load(&home).is_err());
+        let token = Token::load_or_create(&home).unwrap();
+        let again = Token::load_or_create(&home).unwrap();
+        assert!(token.matches(again.reveal()));
+        assert!(!token.matches(""));
+        assert!(!token.matches(&format!("{}x", token.reveal())));
+    }
+}

@@ -1,0 +1,91 @@
+//! The command line: one file per command, with its options and what it does.
+
+mod browsers;
+mod cdp_url;
+mod exec;
+mod install_extension;
+mod mcp;
+mod screenshot;
+pub mod serve;
+mod session;
+mod snapshot;
+mod status;
+mod tabs;
+mod up;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::error::Error;
+
+/// Turns the browser you already use into a CDP endpoint for Playwright, Puppeteer and agents
+#[derive(Debug, Parser)]
+#[command(name = "tabwire", version)]
+pub struct CommandLine {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run the relay in the foreground
+    Serve(serve::ServeOptions),
+    /// Run the relay and a browser with the extension
+    Up(up::UpOptions),
+    /// Write the bundled extension to a folder, ready to load unpacked
+    InstallExtension(install_extension::InstallOptions),
+    /// Show relay status and connections
+    Status(status::StatusOptions),
+    /// Print the CDP URL of the running relay. Keep it secret: it contains the token that controls your browser
+    CdpUrl,
+    /// List the Chromium-based browsers on this machine
+    Browsers(browsers::BrowsersOptions),
+    /// Run an MCP server for an agent, on stdin and stdout
+    Mcp(mcp::McpOptions),
+    /// Run Playwright JavaScript in the browser and print the result
+    Exec(exec::ExecOptions),
+    /// Print the accessibility tree of a tab
+    Snapshot(snapshot::SnapshotOptions),
+    /// Take a screenshot of a tab
+    Screenshot(screenshot::ScreenshotOptions),
+    /// List the browser's tabs
+    Tabs(tabs::TabsOptions),
+}
+
+impl Command {
+    pub async fn run(self) -> Result<ExitCode, Error> {
+        match self {
+            Self::Serve(options) => serve::run(&options).await,
+            Self::Up(options) => up::run(&options).await,
+            Self::InstallExtension(options) => install_extension::run(&options),
+            Self::Status(options) => status::run(&options).await,
+            Self::CdpUrl => cdp_url::run(),
+            Self::Browsers(options) => Ok(browsers::run(&options)),
+            Self::Mcp(options) => mcp::run(&options).await,
+            Self::Exec(options) => exec::run(&options).await,
+            Self::Snapshot(options) => snapshot::run(&options).await,
+            Self::Screenshot(options) => screenshot::run(&options).await,
+            Self::Tabs(options) => tabs::run(&options).await,
+        }
+    }
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, Error> {
+    std::path::absolute(path).map_err(|reason| Error::InvalidPath {
+        path: path.to_owned(),
+        reason,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn command_line_is_well_formed() {
+        CommandLine::command().debug_assert();
+    }
+}

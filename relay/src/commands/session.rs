@@ -1,0 +1,68 @@
+//! What `mcp`, `exec`, `snapshot`, `screenshot` and `tabs` share: options, and one run of code in the browser.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use tabwire_home::{Home, Token};
+use tabwire_mcp::exec::{self, Run};
+use tabwire_mcp::{Error as McpError, Settings};
+
+use crate::error::Error;
+use crate::signals::StopSignals;
+
+/// For `snapshot` and `screenshot`, which do one thing.
+pub const SHORT_TIMEOUT: Duration = Duration::from_secs(30);
+
+#[derive(Debug, Clone, Args)]
+pub struct SessionOptions {
+    /// Port of the relay. Must match this home's relay if one is running [default: this home's relay, or 19222]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
+    pub port: Option<u16>,
+    /// Seconds to wait while another client is using the browser
+    #[arg(long, value_name = "SECONDS", default_value_t = 30.0, value_parser = seconds)]
+    pub standby: f64,
+    /// Memory limit for running code, in MiB
+    #[arg(long, value_name = "MIB", default_value_t = 1024, value_parser = clap::value_parser!(u64).range(128..=1 << 20))]
+    pub memory: u64,
+}
+
+impl SessionOptions {
+    /// Settings for a shell, which can take any amount of output: nothing is cut or scaled.
+    pub fn settings(&self) -> Result<Settings, McpError> {
+        let home = Home::open()?;
+        // Fail now if the token is unusable.
+        Token::load_or_create(&home)?;
+        Ok(Settings {
+            home,
+            program: std::env::current_exe()?,
+            port: self.port,
+            standby: Duration::from_secs_f64(self.standby),
+            idle: Duration::ZERO,
+            output_limit: usize::MAX >> 12,
+            image_limit: None,
+            memory_mib: self.memory,
+            after_call: Arc::new(|_| {}),
+        })
+    }
+
+    /// Runs code once, prints what it returns, and closes the tabs it opened.
+    pub async fn run(&self, run: Run) -> Result<ExitCode, Error> {
+        let mut stop = StopSignals::new()?;
+        let outcome = match self.settings() {
+            Ok(settings) => exec::run(settings, run, stop.recv()).await,
+            Err(error) => exec::fail(error, run.json),
+        };
+        Ok(outcome.exit_code().into())
+    }
+}
+
+pub fn seconds(text: &str) -> Result<f64, String> {
+    let seconds = text.parse::<f64>().map_err(|error| error.to_string())?;
+    if (0.0..=86_400.0).contains(&seconds) {
+        Ok(seconds)
+    } else {
+        Err("must be between 0 and 86400 seconds".to_owned())
+    }
+}

@@ -1,0 +1,64 @@
+//! What can go wrong in a command. Each text is a complete sentence that tells the user what to do.
+
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitStatus;
+
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    #[error(transparent)]
+    Home(#[from] tabwire_home::Error),
+    #[error("{0} {remedy}", remedy = .0.remedy(tabwire_mcp::Audience::ShellUser))]
+    Mcp(#[from] tabwire_mcp::Error),
+    #[error("{variable} is '{value}'. Set it to single-active or multi-client.")]
+    ClientMode {
+        variable: &'static str,
+        value: String,
+    },
+    #[error(
+        "Port {port} is in use by {holder}. If that is a relay, run `tabwire status` to see it. Otherwise choose another port with --port."
+    )]
+    PortInUse { port: u16, holder: String },
+    #[error("Cannot listen on 127.0.0.1:{port}: {reason}.")]
+    Listen { port: u16, reason: io::Error },
+    #[error("Cannot handle signals: {0}.")]
+    Signals(io::Error),
+    #[error("The relay failed: {0}. This is a bug in Tabwire.")]
+    HubEnded(String),
+    #[error("No relay is running in {}. Start one with `tabwire serve` or `tabwire up`.", home.display())]
+    NoRelay { home: PathBuf },
+    #[error("This home is in use by {owner}. Stop it, or set TABWIRE_HOME to another folder.")]
+    HomeInUse { owner: String },
+    #[error("Cannot read {}: {reason}. A relay started with --no-cdp-url-file does not write it.", file.display())]
+    CdpUrlFile { file: PathBuf, reason: io::Error },
+    #[error("Cannot write the extension to {}: it contains other files and no extension. Choose an empty folder.", .0.display())]
+    OtherFiles(PathBuf),
+    #[error("Cannot write the extension to {}: {reason}.", folder.display())]
+    WriteExtension { folder: PathBuf, reason: io::Error },
+    #[error("Invalid path {}: {reason}.", path.display())]
+    InvalidPath { path: PathBuf, reason: io::Error },
+    #[error("No Chromium-based browser found. Install one, for example with: {0}")]
+    NoBrowser(&'static str),
+    #[error("No browser '{0}' found. Run `tabwire browsers` to list those on this machine.")]
+    UnknownBrowser(String),
+    #[error("Cannot start {}: {reason}.", program.display())]
+    StartBrowser { program: PathBuf, reason: io::Error },
+    #[error("Cannot load the extension over the browser's debugging pipe: {0}.")]
+    DebuggingPipe(String),
+    #[error(
+        "The browser exited before its extension connected ({status}). Is it already running with the profile {}?",
+        profile.display()
+    )]
+    BrowserExited {
+        status: ExitStatus,
+        profile: PathBuf,
+    },
+    #[error(
+        "The extension did not connect within {seconds} seconds. Try --load-by pipe or --load-by flag. Or load {} yourself at chrome://extensions and run `tabwire serve`.",
+        extension.display()
+    )]
+    ExtensionTimeout { seconds: u64, extension: PathBuf },
+    #[error("{0}.")]
+    Io(#[from] io::Error),
+}

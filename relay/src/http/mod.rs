@@ -1,0 +1,7 @@
+//! The HTTP server: accepting connections, the guard in front of every route, and what is served without a WebSocket.
+
+pub mod discovery;
+pub mod guard;
+pub mod listener;
+mod peer;
+pub mod routes;

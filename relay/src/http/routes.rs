@@ -1,0 +1,45 @@
+//! The relay's routes, behind the guard.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::middleware::from_fn_with_state;
+use axum::routing::get;
+use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::set_header::SetResponseHeaderLayer;
+
+use crate::app::App;
+use crate::http::discovery;
+use crate::http::guard::{self, refusal};
+use crate::link::{client_link, extension_link};
+
+/// How long a connection may stay plain HTTP. One that never reads its responses must not hold a place forever.
+pub const CONNECTION_TIMEOUT: Duration = Duration::from_secs(15);
+
+pub fn routes(app: &Arc<App>) -> Router {
+    Router::new()
+        .route("/", get(discovery::status))
+        .route("/client-slot", get(discovery::client_slot))
+        .route("/json/version", get(discovery::version))
+        .route("/json/version/", get(discovery::version))
+        .route("/json", get(discovery::list))
+        .route("/json/", get(discovery::list))
+        .route("/json/list", get(discovery::list))
+        .route("/json/list/", get(discovery::list))
+        .route("/cdp", get(client_link::upgrade))
+        .route("/extension", get(extension_link::upgrade))
+        .fallback(async || refusal(StatusCode::NOT_FOUND, "Not found."))
+        .layer(from_fn_with_state(app.clone(), guard::check))
+        .layer(CatchPanicLayer::new())
+        .layer(SetResponseHeaderLayer::overriding(
+            header::CACHE_CONTROL,
+            HeaderValue::from_static("no-store"),
+        ))
+        .layer(SetResponseHeaderLayer::overriding(
+            header::X_CONTENT_TYPE_OPTIONS,
+            HeaderValue::from_static("nosniff"),
+        ))
+        .with_state(app.clone())
+}
