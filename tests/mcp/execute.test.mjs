@@ -468,7 +468,7 @@ test('a tool that is not there is said not to be', async () => {
   const { client } = await agent.started();
   await assert.rejects(
     client.callTool({ name: 'navigate', arguments: {} }),
-    /there are execute and reset/,
+    /Available tools: execute, reset/,
   );
 });
 

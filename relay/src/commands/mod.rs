@@ -38,7 +38,9 @@ pub enum Command {
     InstallExtension(install_extension::InstallOptions),
     /// Show relay status and connections
     Status(status::StatusOptions),
-    /// Print the CDP URL of the running relay. Keep it secret: it contains the token that controls your browser
+    /// Print the CDP URL of the running relay
+    ///
+    /// Keep the URL secret. It contains the token, which gives full control of your browser.
     CdpUrl,
     /// List the Chromium-based browsers on this machine
     Browsers(browsers::BrowsersOptions),

@@ -17,7 +17,7 @@ pub struct ScreenshotOptions {
     /// The tab: its number in `tabwire tabs`, its target id, or a part of its address or title. Not needed if there is only one
     #[arg(default_value = "", hide_default_value = true)]
     pub tab: String,
-    /// File to write to: .png, .jpg or .jpeg [default: a new PNG in this folder]
+    /// File to write to: .png, .jpg or .jpeg [default: a new PNG in the current folder]
     #[arg(short, long, value_name = "FILE", value_parser = image_file)]
     pub output: Option<ImageFile>,
     /// Capture the whole page, not only the visible part

@@ -27,7 +27,7 @@ pub struct ServeOptions {
     /// What to do with the tabs a client created when it disconnects. Your own tabs are never closed
     #[arg(long, value_enum, default_value_t = OnDisconnect::Keep)]
     pub on_disconnect: OnDisconnect,
-    /// Seconds without a sign of life from a page until a command to it fails
+    /// Seconds a page may stay unresponsive before a command to it fails
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=3600))]
     pub command_timeout: u32,
     /// Seconds the browser may take to attach its debugger to a tab, or to create or close one
