@@ -12,9 +12,10 @@ use tokio::net::TcpStream;
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(2);
 const MAX_RESPONSE: u64 = 64 << 10;
 
-/// The response to `GET /`: counts, nothing private.
+/// The response to `GET /`: counts, nothing private. A reader needs only `extension`; the rest may be missing.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct RelayStatus {
+    #[serde(default)]
     pub status: String,
     pub extension: bool,
     #[serde(default)]
@@ -23,15 +24,17 @@ pub struct RelayStatus {
     pub clients: usize,
 }
 
-/// The response to `GET /client-slot`.
+/// The response to `GET /client-slot`. A reader needs only `busy`; the rest may be missing.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SlotReport {
+    #[serde(default)]
     pub mode: String,
     pub busy: bool,
     pub active_client_id: Option<String>,
     /// Milliseconds since 1970, as in JavaScript.
     pub connected_at: Option<u64>,
+    #[serde(default)]
     pub clients: usize,
 }
 

@@ -129,8 +129,8 @@ fn print_ready(relay: &Relay) {
     print_line!("Ready: relay on 127.0.0.1:{port}, {tabs} tab(s).");
     if let Some(file) = &relay.cdp_url_file {
         print_example(file);
+        print_line!("Press Ctrl-C to stop both.");
     }
-    print_line!("Press Ctrl-C to stop both.");
 }
 
 fn print_example(cdp_url_file: &Path) {
