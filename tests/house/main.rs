@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn tells_tests_from_the_product() {
+    fn distinguishes_tests_from_the_product() {
         for (path, expected) in [
             ("tests/relay/main.rs", true),
             ("relay/core/src/tests/link.rs", true),
