@@ -28,8 +28,8 @@ check-rust:
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 
 check-extension: $(NPM_READY)
-	@echo "== types of the extension"
-	cd tests && ./node_modules/.bin/tsc --project .
+	@echo "== types of the extension and the runner"
+	cd tests && ./node_modules/.bin/tsc --project . && ./node_modules/.bin/tsc --project tsconfig.runner.json
 	tests/node_modules/.bin/prettier --log-level warn --check $(PRETTIER_FILES)
 
 test-rust:

@@ -1,141 +1,224 @@
 /**
- * The one connection to the browser, through the relay. It is taken when a call needs it and given back when the server
- * is idle; the page in use is known by its target id, which outlives both.
+ * The connection to the browser, through the relay, and the page in use. The connection is opened when a call needs it
+ * and closed when the server is idle. The page in use is remembered by its target id, which survives reconnects. Nothing
+ * else connects to the browser, and an agent's code never runs here.
  */
 
-import { setTimeout as after } from 'node:timers/promises';
+/** @import { Browser, BrowserContext, Frame, Page } from 'playwright-core' */
+
+import { setTimeout as delay } from 'node:timers/promises';
 
 import { chromium } from 'playwright-core';
 
-import { idOfFrame, targetOfPage } from './internals.mjs';
+import { frameIdOf, targetIdOf } from './internals.mjs';
 
-/** It takes a tenth of a second; only a tab that does not answer can hold it up. */
-const CONNECT_WITHIN_MS = 8_000;
-const STATUS_WITHIN_MS = 2_000;
-const WAKE_WITHIN_MS = 2_000;
+/** Connecting takes about 100 ms. Only a tab that does not respond makes it slow. */
+const CONNECT_TIMEOUT_MS = 8_000;
+const STATUS_TIMEOUT_MS = 2_000;
+const WAKE_TIMEOUT_MS = 2_000;
+
+/** @typedef {{ browser: Browser, context: BrowserContext }} Connection */
+/** @typedef {{ event: 'page' | 'opened', target: string | undefined }} PageEvent */
+/** @typedef {{ index: number, target: string | undefined, title: string, url: string, inUse: boolean }} Tab */
+
+/**
+ * @param {any} value
+ * @returns {value is Page}
+ */
+export const isPage = (value) => typeof value?.mainFrame === 'function';
+
+/**
+ * @param {any} value
+ * @returns {value is Frame}
+ */
+export const isFrame = (value) => typeof value?.childFrames === 'function';
 
 export class BrowserLink {
-  browser;
-  /** The person's profile: there is only this one. */
-  context;
-  #url;
+  /** @type {Connection | undefined} */
+  #connection;
+  #url = '';
+  /** @type {Page | undefined} */
   #page;
-  /** The target id of the page in use; also while nothing is connected. */
+  /**
+   * The target id of the page in use. Kept while disconnected.
+   * @type {string | undefined}
+   */
   #target;
-  /** Target ids of pages and ids of frames, also of former connections: state may still hold those. */
+  /**
+   * Ids of pages and frames, including those of earlier connections: `state` may still hold such objects.
+   * @type {WeakMap<object, string | undefined>}
+   */
   #ids = new WeakMap();
+  /** @type {WeakSet<Page>} */
   #crashed = new WeakSet();
-  #tell;
+  #notify;
 
-  /** @param {(event: { event: 'page' | 'opened', target: string }) => void} tell */
-  constructor(tell) {
-    this.#tell = tell;
+  /** @param {(event: PageEvent) => void} notify */
+  constructor(notify) {
+    this.#notify = notify;
   }
 
-  /** Connects, unless it is. `target` is the page that was in use, if this process does not know. */
-  async connect({ url, target }) {
-    if (this.browser?.isConnected()) {
-      return false;
+  get browser() {
+    return this.#connected.browser;
+  }
+
+  /** The user's profile. Through the relay there is only this one. */
+  get context() {
+    return this.#connected.context;
+  }
+
+  get #connected() {
+    if (!this.#connection) {
+      throw new Error('Not connected to the browser.');
     }
+    return this.#connection;
+  }
+
+  get #isConnected() {
+    return this.#connection?.browser.isConnected() ?? false;
+  }
+
+  /**
+   * Connects, unless already connected.
+   * @param {{ url: string, target?: string | null }} options `target`: the page in use, in case this process is new
+   * @returns {Promise<Connection | undefined>} the earlier connection, if this call replaced one
+   */
+  async connect({ url, target }) {
+    if (this.#isConnected) {
+      return undefined;
+    }
+    const previous = this.#connection;
     this.#url = url;
     this.#target ??= target ?? undefined;
-    this.browser = await chromium.connectOverCDP(url, { timeout: CONNECT_WITHIN_MS });
-    [this.context] = this.browser.contexts();
-    this.context.pages().forEach((page) => this.#learn(page));
-    this.context.on('page', (page) => this.#learn(page));
-    this.context.on('frameattached', (frame) => this.#ids.set(frame, idOfFrame(frame)));
-    this.#page = this.#target && this.pageOf(this.#target);
-    return true;
+    const browser = await chromium.connectOverCDP(url, { timeout: CONNECT_TIMEOUT_MS });
+    const [context] = browser.contexts();
+    if (!context) {
+      throw new Error('The browser has no context.');
+    }
+    this.#connection = { browser, context };
+    context.pages().forEach((page) => this.#track(page));
+    context.on('page', (page) => this.#track(page));
+    context.on('frameattached', (frame) => this.#ids.set(frame, frameIdOf(frame)));
+    this.#page = this.pageOf(this.#target);
+    return previous;
   }
 
   async release() {
-    await this.browser?.close();
+    await this.#connection?.browser.close();
   }
 
-  #learn(page) {
-    this.#ids.set(page, targetOfPage(page));
-    page.frames().forEach((frame) => this.#ids.set(frame, idOfFrame(frame)));
+  /** @param {Page} page */
+  #track(page) {
+    this.#ids.set(page, targetIdOf(page));
+    page.frames().forEach((frame) => this.#ids.set(frame, frameIdOf(frame)));
     page.on('crash', () => this.#crashed.add(page));
   }
 
-  /** The target id of a page, or the id of a frame. */
+  /**
+   * The target id of a page, or the id of a frame.
+   * @param {Page | Frame | undefined} object
+   */
   idOf(object) {
-    return this.#ids.get(object);
+    return object && this.#ids.get(object);
   }
 
+  /** @param {string | undefined} target */
   pageOf(target) {
-    return this.context.pages().find((page) => this.#ids.get(page) === target);
+    return target === undefined
+      ? undefined
+      : this.context.pages().find((page) => this.#ids.get(page) === target);
   }
 
-  /** The frame with this id in a page of this connection; only a page that is awake has any but its main one. */
+  /**
+   * The frame with this id in a page of the current connection. A dormant page has only its main frame, so it may have
+   * to be woken first.
+   * @param {Page} page
+   * @param {string | undefined} id
+   */
   async frameOf(page, id) {
     const find = () => page.frames().find((frame) => this.#ids.get(frame) === id);
     if (!find()) {
       await Promise.race([
         page.evaluate('0').catch(() => {}),
-        after(WAKE_WITHIN_MS, undefined, { ref: false }),
+        delay(WAKE_TIMEOUT_MS, undefined, { ref: false }),
       ]);
     }
     return find();
   }
 
-  /** The page in use, if it is still open. Without a connection nobody knows: Playwright says so itself. */
+  /**
+   * The page in use, unless it was closed. While disconnected, every page counts as closed, so it is returned anyway:
+   * Playwright's own error then names the cause.
+   */
   get page() {
-    return this.#page?.isClosed() && this.browser.isConnected() ? undefined : this.#page;
+    return this.#page?.isClosed() && this.#isConnected ? undefined : this.#page;
   }
 
   set page(page) {
     this.#page = page;
-    this.#target = this.#ids.get(page);
-    this.#tell({ event: 'page', target: this.#target });
+    this.#target = this.idOf(page);
+    this.#notify({ event: 'page', target: this.#target });
   }
 
   get hasCrashed() {
-    return this.#crashed.has(this.#page);
+    return this.#page !== undefined && this.#crashed.has(this.#page);
   }
 
-  /** Makes sure that a page is in use; opens a tab in the background if none is. Says so if there was one before. */
+  /**
+   * Returns the page in use, and opens a background tab if there is none.
+   * @returns {Promise<{ page: Page, isNew: boolean, note?: string }>} `note`: for the agent, if an earlier page was closed
+   */
   async ensurePage() {
     if (this.page) {
-      return undefined;
+      return { page: this.page, isNew: false };
     }
     const wasClosed = this.#target !== undefined;
-    this.page = await this.context.newPage();
-    this.#tell({ event: 'opened', target: this.#target });
-    return wasClosed ? 'The tab in use was closed: `page` is a new, empty tab.' : undefined;
+    const page = await this.context.newPage();
+    this.page = page;
+    this.#notify({ event: 'opened', target: this.#target });
+    const note = wasClosed ? 'The tab in use was closed. `page` is a new, empty tab.' : undefined;
+    return { page, isNew: true, note };
   }
 
-  /** Every tab with its title, which the relay knows without waking it. */
+  /**
+   * Lists all tabs. Titles come from the relay, so no tab is woken for them.
+   * @returns {Promise<Tab[]>}
+   */
   async tabs() {
     const session = await this.browser.newBrowserCDPSession();
     const { targetInfos } = await session.send('Target.getTargets');
     await session.detach();
-    const known = new Map(targetInfos.map((info) => [info.targetId, info]));
+    const infos = new Map(targetInfos.map((info) => [info.targetId, info]));
     return this.context.pages().map((page, index) => {
       const target = this.idOf(page);
-      const { title = '', url = '' } = known.get(target) ?? {};
+      const { title = '', url = '' } = infos.get(target ?? '') ?? {};
       return { index, target, title, url: page.url() || url, inUse: page === this.page };
     });
   }
 
-  /** What of the way to the browser is lost, if something is; the relay stays connected when the browser goes. */
+  /**
+   * Which part of the path to the browser is lost, if any. The relay stays connected when the browser quits.
+   * @returns {Promise<'connection' | 'browser' | undefined>}
+   */
   async lost() {
-    if (!this.browser?.isConnected()) {
+    if (!this.#isConnected) {
       return 'connection';
     }
-    const { extension } = await status(this.#url);
-    return extension ? undefined : 'browser';
+    return (await hasExtension(this.#url)) ? undefined : 'browser';
   }
 }
 
-/** `GET /` of the relay. One that does not answer has no browser either, for all that one can do with it. */
-async function status(url) {
+/**
+ * Asks the relay whether an extension is connected. A relay that does not respond is of no more use than one without.
+ * @param {string} url
+ */
+async function hasExtension(url) {
   try {
     const response = await fetch(`http://127.0.0.1:${new URL(url).port}/`, {
-      signal: AbortSignal.timeout(STATUS_WITHIN_MS),
+      signal: AbortSignal.timeout(STATUS_TIMEOUT_MS),
     });
-    return await response.json();
+    return Boolean(/** @type {{ extension?: boolean }} */ (await response.json()).extension);
   } catch {
-    return {};
+    return false;
   }
 }

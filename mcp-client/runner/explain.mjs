@@ -1,107 +1,126 @@
-/** Makes of an error what an agent can use: what happened, where in its code, and the next step. */
+/**
+ * Turns whatever an agent's code threw into an error that helps the agent: what happened, where in its code, and what to
+ * do next. It never throws itself, even if the value does when it is read.
+ */
 
 import util from 'node:util';
 
 import { CodeError, FILE } from './compile.mjs';
-import { beginning } from './output.mjs';
+import { truncate } from './output.mjs';
 
-export const AFTER_CRASH =
-  'Go on in a new one: `const url = page.url(); page = await context.newPage(); await page.goto(url)`.';
+/** @typedef {{ kind: string, message: string, next?: string }} Failure */
 
-/** How much of an error's words is looked through for what to do next. */
-const MATCHED = 100_000;
+export const CRASHED =
+  'The page crashed. Continue in a new tab: `const url = page.url(); page = await context.newPage(); await page.goto(url)`.';
 
-/** What to do next when something of the way to the browser has gone, whatever the error says of it. */
+/** How much of an error message is searched for a known cause. */
+const MAX_SEARCHED = 100_000;
+
+/** What to do when part of the path to the browser is lost. This takes precedence over the error's own text. */
 const LOST = {
   connection:
-    'The connection to the browser was lost, and what was under way may have happened. Call again: `page` and `state` are kept.',
+    'The connection to the browser was lost, and what was in flight may have taken effect. Call again: `page` and `state` are kept.',
   browser:
-    'The browser has gone, and what was under way may have happened. Ask the person to open it, then call again.',
+    'The browser disconnected, and what was in flight may have taken effect. Ask the user to open it, then call again.',
 };
 
-/** What to do next, by what the error says. The first that fits. */
-const NEXT = [
+/**
+ * What to do, by the text of the error. The first match counts.
+ * @type {[RegExp, string][]}
+ */
+const REMEDIES = [
   [
     /refs of the last snapshot|waiting for locator\('aria-ref=|waiting for getByRef|Ref .* not found|Invalid frame in aria-ref/,
-    'Refs are of the latest snapshot only: take a new `snapshot()`, and use its refs.',
+    'Refs are valid for the latest snapshot only. Call `snapshot()` and use its refs.',
   ],
   [
     /did not respond for/,
-    'The page is busy or hung: use another tab, or ask the person to look at it.',
+    'The page is busy or hung. Use another tab, or ask the user to check this one.',
   ],
   [
     /outcome (is )?unknown/i,
-    'It may or may not have happened: look with `snapshot()` before you do it again.',
+    'It may or may not have taken effect. Call `snapshot()` to check before you retry.',
   ],
   [
     /Another debugger/,
-    'DevTools or another tool is open on that tab: ask the person to close it, or use another tab.',
+    'DevTools or another tool is open on this tab. Use another tab, or ask the user to close it.',
   ],
-  [/Target crashed|Page crashed|page has crashed/, `The page has crashed. ${AFTER_CRASH}`],
+  [/Target crashed|Page crashed|page has crashed/, CRASHED],
   [
     /has been closed|Target closed|Session closed/,
-    'That tab is gone, or the object is of an earlier connection: `page = pages()[i]` takes an open one, `page = await context.newPage()` a new one; find elements anew.',
+    'The tab was closed, or this object is from an earlier connection. Use an open tab (`page = pages()[i]`) or a new one (`page = await context.newPage()`), and locate elements again.',
   ],
   [
     /Execution context was destroyed/,
-    'The page went elsewhere while this ran, or has not answered for long: look with `snapshot()`, then go on.',
+    'The page navigated while this ran, or did not respond for too long. Call `snapshot()` to see the page, then continue.',
   ],
-  [/strict mode violation/, 'Several elements match: narrow the locator, or take `.first()`.'],
+  [
+    /strict mode violation/,
+    'Several elements match. Make the locator more specific, or add `.first()`.',
+  ],
   [
     /ERR_ABORTED at data:/,
-    'Chrome lets no extension open a `data:` address: use `page.setContent()`.',
+    'Chrome does not let extensions open `data:` URLs. Use `page.setContent()`.',
   ],
-  [/net::ERR_/, 'The address could not be loaded: check it.'],
+  [/net::ERR_/, 'The URL could not be loaded. Check it.'],
   [
     /page\.goto: Timeout|page\.waitForLoadState: Timeout|page\.reload: Timeout/,
-    "The page does not finish loading. It may be usable: look with `snapshot()`; or wait for less: `{ waitUntil: 'commit' }`.",
+    "The page did not finish loading. It may be usable: call `snapshot()` to see it, or pass `{ waitUntil: 'commit' }`.",
   ],
   [
     /page\.(ariaSnapshot|screenshot)\w*: Timeout/,
-    'The page does not answer: it is busy, or shows a dialog. Use another tab, or ask the person to look at it.',
+    'The page does not respond: it is busy or shows a dialog. Use another tab, or ask the user to check this one.',
   ],
   [
     /intercepts pointer events/,
-    'Something covers the element: `screenshot()` shows it. Close it first.',
+    'Another element covers this one. Call `screenshot()` to see it, and close it first.',
   ],
-  [/Timeout [\d.]+ms exceeded/, 'It was not there in time: `snapshot()` shows what is.'],
+  [/Timeout [\d.]+ms exceeded/, 'Timed out. Call `snapshot()` to see the page.'],
   [
     / is not defined$/m,
-    'In scope: page, context, browser, state, pages(), snapshot(), screenshot(), console. Variables of earlier calls are gone; `state` is kept.',
+    'In scope: page, context, browser, state, pages(), snapshot(), screenshot(), console. Variables from earlier calls are gone; `state` is kept.',
   ],
-  [/wasn't found/, "Chrome gives extensions no such command: use Playwright's own methods."],
-  [/^/, 'Correct the code and call again. What it did before this is done.'],
+  [
+    /wasn't found/,
+    "Chrome does not offer this command to extensions. Use Playwright's own methods.",
+  ],
 ];
+
+const FIX_THE_CODE = 'Fix the code and call again. What it did before the error is not undone.';
 
 /**
  * @param {any} error whatever was thrown
  * @param {string} code
- * @param {{ lost?: 'connection' | 'browser', hasCrashed: boolean }} now how the browser and the page in use are
- * @returns {{ kind: string, message: string, next: string }}
+ * @param {{ lost?: 'connection' | 'browser', hasCrashed: boolean }} condition of the browser and of the page in use
+ * @returns {Failure}
  */
 export function explain(error, code, { lost, hasCrashed }) {
   if (attempt(() => error instanceof CodeError)) {
     return {
       kind: 'syntax',
       message: `SyntaxError: ${error.message}`,
-      next: 'Nothing was run: correct it and call again.',
+      next: 'Nothing was run. Fix the code and call again.',
     };
   }
-  const words = wordsOf(error);
-  const matched = beginning(words, MATCHED);
-  const said = NEXT.find(([pattern]) => pattern.test(matched))[1];
-  const next = LOST[lost] ?? (hasCrashed ? `The page has crashed. ${AFTER_CRASH}` : said);
+  const message = messageOf(error);
   return {
     kind: attempt(() => /Timeout/.test(error.name)) ? 'playwright-timeout' : 'code',
-    message: words + where(error, code),
-    next,
+    message: message + location(error, code),
+    next: lost ? LOST[lost] : hasCrashed ? CRASHED : remedyFor(message),
   };
 }
 
-/** What happened, and where in the code. */
-export const describe = (error, code) => wordsOf(error) + where(error, code);
+/** @param {string} message */
+function remedyFor(message) {
+  const searched = truncate(message, MAX_SEARCHED);
+  return REMEDIES.find(([pattern]) => pattern.test(searched))?.[1] ?? FIX_THE_CODE;
+}
 
-/** Reads something of what was thrown; nothing, if that throws in turn, as getters and proxies of the code's may. */
+/**
+ * Returns the result of `read`, or nothing if it throws, as getters and proxies of the code may.
+ * @template T
+ * @param {() => T} read
+ */
 function attempt(read) {
   try {
     return read();
@@ -110,22 +129,33 @@ function attempt(read) {
   }
 }
 
-function wordsOf(error) {
+/**
+ * A message for any thrown value, even one that resists being read.
+ * @param {any} error
+ */
+export function messageOf(error) {
   const isError = attempt(() => typeof error === 'object' && error !== null && 'message' in error);
-  const said = isError
+  const message = isError
     ? attempt(() => `${String(error.name ?? 'Error')}: ${String(error.message)}`)
     : undefined;
   const text =
-    said ?? attempt(() => `thrown: ${util.inspect(error)}`) ?? 'thrown: what cannot be described';
+    message ??
+    attempt(() => `thrown: ${util.inspect(error)}`) ??
+    'thrown: a value that cannot be shown';
   return util
     .stripVTControlCharacters(text)
     .replace(/^Error: (\w+(\.\w+)*: )/, '$1')
     .trimEnd();
 }
 
-/** The line of the code that the error came from. */
-function where(error, code) {
-  const place = attempt(() => new RegExp(`${FILE.replace('.', '\\.')}:(\\d+)`).exec(error.stack));
-  const line = place ? code.split('\n')[Number(place[1]) - 1] : undefined;
-  return line ? `\nat line ${place[1]}: ${beginning(line.trim(), 200)}` : '';
+/**
+ * The line of the code that threw the error.
+ * @param {any} error
+ * @param {string} code
+ */
+function location(error, code) {
+  const frame = new RegExp(`${FILE.replace('.', '\\.')}:(\\d+)`);
+  const [, number] = attempt(() => frame.exec(error.stack)) ?? [];
+  const line = number ? code.split('\n')[Number(number) - 1] : undefined;
+  return line ? `\nat line ${number}: ${truncate(line.trim(), 200)}` : '';
 }

@@ -1,9 +1,17 @@
 /**
- * Draws refs over the elements of a picture. It is drawn here and not in the page: nothing that the person sees changes,
- * and no page can forbid it. Refs are made of the letters e and f and digits, so these are all the font has.
+ * Draws the refs of elements onto a screenshot. This happens here and never in the page, so the user sees no change and no
+ * page can prevent it.
  */
 
-/** Five columns and seven rows for each; a set bit is a dot. */
+/** @typedef {{ width: number, height: number, data: Buffer }} Picture RGBA pixels */
+/** @typedef {{ x: number, y: number, width: number, height: number }} Box */
+/** @typedef {Box & { ref: string }} LabelledBox */
+/** @typedef {[red: number, green: number, blue: number]} Colour */
+
+/**
+ * Five columns and seven rows per glyph; a set bit is a dot. Refs consist of digits, `e` and `f` only.
+ * @type {Record<string, number[]>}
+ */
 const GLYPHS = {
   0: [14, 17, 19, 21, 25, 17, 14],
   1: [4, 12, 4, 4, 4, 4, 14],
@@ -18,8 +26,14 @@ const GLYPHS = {
   e: [0, 0, 14, 17, 31, 16, 14],
   f: [6, 9, 8, 28, 8, 8, 8],
 };
-const [COLUMNS, ROWS, GAP] = [5, 7, 1];
-/** Each is dark enough for white text on it. */
+const [COLUMNS, ROWS, GAP, PADDING] = [5, 7, 1, 2];
+
+/** @type {Colour} */
+const WHITE = [255, 255, 255];
+/**
+ * All are dark enough for white text.
+ * @type {Colour[]}
+ */
 const COLOURS = [
   [200, 30, 30],
   [20, 100, 200],
@@ -28,64 +42,86 @@ const COLOURS = [
   [180, 90, 0],
 ];
 
-/** @param {{ width: number, height: number, data: Uint8Array }} picture RGBA; it is drawn on */
+/**
+ * Draws onto `picture` itself.
+ * @param {Picture} picture
+ * @param {LabelledBox[]} boxes
+ */
 export function drawLabels(picture, boxes) {
   boxes.forEach((box, index) => {
-    const isSeen =
-      box.width > 0 &&
-      box.height > 0 &&
-      box.x < picture.width &&
-      box.y < picture.height &&
-      box.x + box.width > 0 &&
-      box.y + box.height > 0;
-    if (isSeen) {
-      const colour = COLOURS[index % COLOURS.length];
-      outline(picture, box, colour);
-      label(picture, box, colour);
+    if (isVisible(picture, box)) {
+      const colour = COLOURS[index % COLOURS.length] ?? WHITE;
+      drawOutline(picture, box, colour);
+      drawLabel(picture, box, colour);
     }
   });
 }
 
-function outline(picture, { x, y, width, height }, colour) {
-  fill(picture, x, y, width, 1, colour);
-  fill(picture, x, y + height - 1, width, 1, colour);
-  fill(picture, x, y, 1, height, colour);
-  fill(picture, x + width - 1, y, 1, height, colour);
+/**
+ * @param {Picture} picture
+ * @param {Box} box
+ */
+function isVisible(picture, { x, y, width, height }) {
+  const hasArea = width > 0 && height > 0;
+  return hasArea && x < picture.width && y < picture.height && x + width > 0 && y + height > 0;
 }
 
-/** Above the element's corner where there is room, so that it covers as little of it as possible. */
-function label(picture, { ref, x, y }, colour) {
-  const width = ref.length * (COLUMNS + GAP) + 2 + GAP;
-  const height = ROWS + 4;
-  const left = Math.round(Math.min(Math.max(0, x), Math.max(0, picture.width - width)));
-  const top = Math.round(y >= height ? y - height : Math.max(0, y));
-  fill(picture, left, top, width, height, colour);
-  [...ref].forEach((letter, index) => {
-    (GLYPHS[letter] ?? []).forEach((dots, row) => {
-      for (let column = 0; column < COLUMNS; column += 1) {
-        if (dots & (1 << (COLUMNS - 1 - column))) {
-          fill(
-            picture,
-            left + 2 + index * (COLUMNS + GAP) + column,
-            top + 2 + row,
-            1,
-            1,
-            [255, 255, 255],
-          );
-        }
-      }
-    });
+/**
+ * @param {Picture} picture
+ * @param {Box} box
+ * @param {Colour} colour
+ */
+function drawOutline(picture, { x, y, width, height }, colour) {
+  fill(picture, { x, y, width, height: 1 }, colour);
+  fill(picture, { x, y: y + height - 1, width, height: 1 }, colour);
+  fill(picture, { x, y, width: 1, height }, colour);
+  fill(picture, { x: x + width - 1, y, width: 1, height }, colour);
+}
+
+/**
+ * Puts the label above the element if there is room, so that it covers as little of it as possible.
+ * @param {Picture} picture
+ * @param {LabelledBox} box
+ * @param {Colour} colour
+ */
+function drawLabel(picture, box, colour) {
+  const width = box.ref.length * (COLUMNS + GAP) + PADDING + GAP;
+  const height = ROWS + 2 * PADDING;
+  const x = Math.round(Math.min(Math.max(0, box.x), Math.max(0, picture.width - width)));
+  const y = Math.round(box.y >= height ? box.y - height : Math.max(0, box.y));
+  fill(picture, { x, y, width, height }, colour);
+  [...box.ref].forEach((letter, index) => {
+    drawGlyph(picture, x + PADDING + index * (COLUMNS + GAP), y + PADDING, letter);
   });
 }
 
-function fill(picture, x, y, width, height, [red, green, blue]) {
-  const [fromX, toX] = [Math.max(0, Math.round(x)), Math.min(picture.width, Math.round(x + width))];
-  const [fromY, toY] = [
-    Math.max(0, Math.round(y)),
-    Math.min(picture.height, Math.round(y + height)),
-  ];
-  for (let row = fromY; row < toY; row += 1) {
-    for (let column = fromX; column < toX; column += 1) {
+/**
+ * @param {Picture} picture
+ * @param {number} x
+ * @param {number} y
+ * @param {string} letter
+ */
+function drawGlyph(picture, x, y, letter) {
+  (GLYPHS[letter] ?? []).forEach((dots, row) => {
+    for (let column = 0; column < COLUMNS; column += 1) {
+      if (dots & (1 << (COLUMNS - 1 - column))) {
+        fill(picture, { x: x + column, y: y + row, width: 1, height: 1 }, WHITE);
+      }
+    }
+  });
+}
+
+/**
+ * @param {Picture} picture
+ * @param {Box} box
+ * @param {Colour} colour
+ */
+function fill(picture, { x, y, width, height }, [red, green, blue]) {
+  const [left, top] = [Math.max(0, Math.round(x)), Math.max(0, Math.round(y))];
+  const right = Math.min(picture.width, Math.round(x + width));
+  const bottom = Math.min(picture.height, Math.round(y + height));
+  for (let row = top; row < bottom; row += 1) {
+    for (let column = left; column < right; column += 1) {
       picture.data.set([red, green, blue, 255], (row * picture.width + column) * 4);
     }
   }

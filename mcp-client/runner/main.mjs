@@ -1,46 +1,60 @@
 /**
- * The worker of `tabwire mcp`: runs an agent's code with Playwright. The server starts it, gives it requests as JSON lines
- * on stdin, one at a time, and ends it when code does not end. Answers and events are JSON lines on stdout.
+ * The worker process of `tabwire mcp`, which runs an agent's code with Playwright. The server starts it, sends requests as
+ * JSON lines on stdin, one at a time, and kills it if code does not end. Replies and events are JSON lines on stdout.
  *
  *   → {id, do: "connect", url, target}     ← {id, ok} or {id, error: {kind, message, next}}
- *   → {id, do: "execute", code, …}         ← {event: "output", text} as it comes, then {id, ok: {text, images}, error?}
+ *   → {id, do: "execute", code, …}         ← {event: "output", text} as it is printed, then {id, ok: {text, images}, error?}
  *   → {id, do: "tabs" | "use" | "close" | "release", …}
- *   ← {event: "page", target}              whenever another page is in use
- *   ← {event: "opened", target}            a tab that the code did not ask for by name
+ *   ← {event: "page", target}              the page in use has changed
+ *   ← {event: "opened", target}            a tab was opened because the code needed a page
+ *
+ * The token of the relay must never appear on stdout.
  */
+
+/** @import { Tab } from './browser_link.mjs' */
+/** @import { Failure } from './explain.mjs' */
 
 import fs from 'node:fs';
 import readline from 'node:readline';
 import { Worker } from 'node:worker_threads';
 
 import { BrowserLink } from './browser_link.mjs';
-import { AFTER_CRASH, describe, explain } from './explain.mjs';
-import { Output, beginning, show } from './output.mjs';
+import { CRASHED, explain, messageOf } from './explain.mjs';
+import { Output, show, truncate } from './output.mjs';
 import { Scope, describeTab } from './scope.mjs';
 
-/** The secret of the address that was connected to last; nothing that leaves here may hold it. */
-let secret;
+/** @typedef {{ ok?: object, error?: Failure }} Reply */
 
+const MAX_LISTED_TABS = 20;
+
+/**
+ * The token of the last URL that was connected to.
+ * @type {string | undefined}
+ */
+let token;
+
+/** @param {object} message */
 function send(message) {
-  // Half a character is no text to the server, which would understand nothing of it.
+  // The server cannot parse JSON with lone surrogates.
   const text = JSON.stringify(message, (_, value) =>
     typeof value === 'string' ? value.toWellFormed() : value,
   );
-  let rest = Buffer.from(`${secret ? text.replaceAll(secret, '…') : text}\n`);
-  // Written at once, whatever the code does next: a loop that never ends must not keep its last words.
+  let rest = Buffer.from(`${token ? text.replaceAll(token, '…') : text}\n`);
+  // Written synchronously, so that output of code that then loops forever is not lost.
   while (rest.length > 0) {
     rest = rest.subarray(writeSome(rest));
   }
 }
 
+/** @param {Buffer} bytes */
 function writeSome(bytes) {
   try {
     return fs.writeSync(1, bytes);
   } catch (error) {
-    if (error.code !== 'EAGAIN') {
+    if (/** @type {NodeJS.ErrnoException} */ (error).code !== 'EAGAIN') {
       throw error;
     }
-    // The server has not read yet what is in the pipe.
+    // The pipe is full until the server reads from it.
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
     return 0;
   }
@@ -50,51 +64,56 @@ const output = new Output((text) => send({ event: 'output', text }));
 const link = new BrowserLink(send);
 const scope = new Scope(link, output);
 
-/** What the code left behind and nobody waits for; it is told of and ends nothing. */
-const leftBehind = (what) => (error) =>
-  output.line(`[${what}, left behind by the code: ${beginning(describe(error, ''), 500)}]`);
-process.on('unhandledRejection', leftBehind('a promise was rejected'));
-process.on('uncaughtException', leftBehind('an error was thrown'));
+/** @param {unknown} error */
+const briefly = (error) => truncate(messageOf(error), 500);
 
-const requests = {
+// Promises and timers that the code left behind must not end the worker.
+process.on('unhandledRejection', (error) =>
+  output.line(`[Unhandled rejection in the code: ${briefly(error)}]`),
+);
+process.on('uncaughtException', (error) =>
+  output.line(`[Uncaught exception in the code: ${briefly(error)}]`),
+);
+
+/** @type {Record<string, (request: any) => Promise<Reply>>} */
+const handlers = {
+  /** @param {{ url: string, target: string | null }} request */
   async connect({ url, target }) {
-    secret = new URL(url).searchParams.get('token') ?? undefined;
-    const old = { browser: link.browser, context: link.context };
+    token = new URL(url).searchParams.get('token') ?? undefined;
+    let previous;
     try {
-      if (!(await link.connect({ url, target })) || !old.browser) {
-        return { ok: {} };
+      previous = await link.connect({ url, target });
+    } catch (error) {
+      const { message } = /** @type {Error} */ (error);
+      const [cause = ''] = message.split('\nCall log');
+      return { error: { kind: connectErrorKind(message), message: cause } };
+    }
+    try {
+      if (previous) {
+        await scope.rebind(previous);
       }
     } catch (error) {
-      return {
-        error: { kind: connectFault(error.message), message: error.message.split('\nCall log')[0] },
-      };
+      // Connected anyway, whatever `state` contains.
+      output.line(`[Objects of the earlier connection in \`state\` are stale: ${briefly(error)}]`);
     }
-    // The browser is there, whatever the state holds.
-    await scope
-      .renew(old)
-      .catch((error) =>
-        output.line(
-          `[What the state holds of the former connection is not good any more: ${beginning(describe(error, ''), 500)}]`,
-        ),
-      );
     return { ok: {} };
   },
 
+  /** @param {{ code: string, timeoutMs: number, outputLimit: number, imageLimit: number | null }} request */
   async execute({ code, timeoutMs, outputLimit, imageLimit }) {
     output.begin(outputLimit, imageLimit);
     try {
       await scope.run(code, { timeoutMs, imageLimit });
       if (link.hasCrashed) {
-        output.line(`[The page has crashed. ${AFTER_CRASH}]`);
+        output.line(`[${CRASHED}]`);
       }
-      output.check();
+      output.assertComplete();
       return { ok: output.end() };
     } catch (error) {
-      const failure = explain(error, code, {
-        lost: await link.lost(),
-        hasCrashed: link.hasCrashed,
-      });
-      return { ok: output.end(), error: { ...failure, message: output.cut(failure.message) } };
+      const condition = { lost: await link.lost(), hasCrashed: link.hasCrashed };
+      const failure = explain(error, code, condition);
+      const message = output.truncateError(failure.message);
+      return { ok: output.end(), error: { ...failure, message } };
     }
   },
 
@@ -103,27 +122,15 @@ const requests = {
     return { ok: { tabs: tabs.map((tab) => ({ ...tab, line: describeTab(tab) })) } };
   },
 
-  /** Takes a tab into use, named as a person would: its number, its target id, or a part of its address or title; nothing, if it is the only one. */
-  async use({ tab }) {
+  /** @param {{ tab: string }} request */
+  async use({ tab: name }) {
     const tabs = await link.tabs();
-    const fits = (known) => String(known.index) === tab || known.target === tab;
-    const contains = (known) =>
-      `${known.url}\n${known.title}`.toLowerCase().includes(tab.toLowerCase());
-    const exact = tabs.filter(fits);
-    const found = exact.length > 0 ? exact : tabs.filter(contains);
-    if (found.length !== 1) {
-      const what =
-        found.length === 0
-          ? `no tab is '${tab}'`
-          : `${tab ? `'${tab}' fits` : 'there are'} ${found.length} tabs`;
-      return {
-        error: {
-          kind: 'no-such-tab',
-          message: `${what}:\n${(found.length ? found : tabs).slice(0, 20).map(describeTab).join('\n')}`,
-        },
-      };
+    const matches = findTabs(tabs, name);
+    const [match] = matches;
+    if (!match || matches.length > 1) {
+      return { error: { kind: 'no-such-tab', message: describeMatches(tabs, matches, name) } };
     }
-    link.page = link.pageOf(found[0].target);
+    link.page = link.pageOf(match.target);
     return { ok: {} };
   },
 
@@ -132,13 +139,15 @@ const requests = {
     return { ok: {} };
   },
 
+  /** @param {{ targets: string[] }} request */
   async close({ targets }) {
     await Promise.allSettled(targets.map((target) => link.pageOf(target)?.close()));
     return { ok: {} };
   },
 };
 
-function connectFault(message) {
+/** @param {string} message */
+function connectErrorKind(message) {
   if (/ 409 /.test(message)) {
     return 'busy';
   }
@@ -148,16 +157,50 @@ function connectFault(message) {
   return /No browser connected/.test(message) ? 'no-extension' : 'connect';
 }
 
-// A loop in the code keeps this thread from seeing that the server is gone; another thread sees it.
+/**
+ * Finds tabs by what a shell user calls them: an index, a target id, or a part of the URL or title. An empty name matches
+ * all tabs.
+ * @param {Tab[]} tabs
+ * @param {string} name
+ */
+function findTabs(tabs, name) {
+  const exact = tabs.filter(({ index, target }) => String(index) === name || target === name);
+  const contains = (/** @type {Tab} */ { url, title }) =>
+    `${url}\n${title}`.toLowerCase().includes(name.toLowerCase());
+  return exact.length > 0 ? exact : tabs.filter(contains);
+}
+
+/**
+ * @param {Tab[]} tabs
+ * @param {Tab[]} matches
+ * @param {string} name
+ */
+function describeMatches(tabs, matches, name) {
+  const list = (/** @type {Tab[]} */ listed) =>
+    listed.slice(0, MAX_LISTED_TABS).map(describeTab).join('\n');
+  if (matches.length === 0) {
+    return `No tab matches '${name}'. Open tabs:\n${list(tabs)}`;
+  }
+  const count = `${matches.length} tabs`;
+  return `${name ? `'${name}' matches ${count}` : `There are ${count}`}:\n${list(matches)}`;
+}
+
+// While the code loops, this thread cannot notice that the server is gone. Another thread can.
 new Worker(new URL('./orphan.mjs', import.meta.url), {
   workerData: { parent: process.ppid },
 }).unref();
 
 for await (const line of readline.createInterface({ input: process.stdin })) {
   const request = JSON.parse(line);
-  const reply = await requests[request.do](request).catch((error) => ({
-    error: { kind: 'runner', message: beginning(show(error), 2_000) },
-  }));
+  /** @type {Reply} */
+  let reply;
+  try {
+    reply = (await handlers[request.do]?.(request)) ?? {
+      error: { kind: 'runner', message: `unknown request '${request.do}'` },
+    };
+  } catch (error) {
+    reply = { error: { kind: 'runner', message: truncate(show(error), 2_000) } };
+  }
   send({ id: request.id, ...reply });
 }
 process.exit();

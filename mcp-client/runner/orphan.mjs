@@ -1,4 +1,7 @@
-/** Ends the worker when the server that started it is gone, whatever its code is doing. */
+/**
+ * A thread that kills the worker process when its server is gone. It runs beside the agent's code, so it works even while
+ * that code is stuck in a loop.
+ */
 
 import { workerData } from 'node:worker_threads';
 

@@ -1,19 +1,29 @@
-/** What a call says: the console's lines as they come and its value at the end, cut at the limit; the rest can be asked for. */
+/**
+ * The output of a call: console lines as they come, the value at the end, and images. Text is truncated at the limit of
+ * the call; the rest is kept so that the code can read it in the next call.
+ */
 
 import { Console } from 'node:console';
 import { Writable } from 'node:stream';
 import util from 'node:util';
 
-import { chromium } from 'playwright-core';
+import { shortenInspection } from './internals.mjs';
 
-/** A call that says more than this has its end forgotten. */
-const KEPT = 16 << 20;
-/** The same where the limit is higher, as a shell's is: as JSON, six letters for one at worst, it must still be one string. */
-const KEPT_AT_MOST = 64 << 20;
-/** All pictures of an answer in base64: MCP's own client closes the connection at 10 MiB. */
-const PICTURES = 6_000_000;
-// Node's `dir` passes over what objects say of themselves unless it is told not to.
-const INSPECT = {
+/** @typedef {{ data: string, mimeType: string }} Image `data` is base64 */
+/** @typedef {{ image: Image, note?: string }} ImageResult `note` is for the agent */
+
+/** Characters kept of one call. The rest is discarded. */
+const MAX_KEPT = 16 << 20;
+/**
+ * The same if the limit of the call is higher, as it is for a shell. As JSON, the text can be six times as long and must
+ * still fit into one string.
+ */
+const MAX_KEPT_FOR_SHELL = 64 << 20;
+/** Base64 characters of all images in one response. The MCP SDK closes the connection at 10 MiB. */
+const MAX_IMAGES = 6_000_000;
+
+const INSPECT_OPTIONS = {
+  // `console.dir` ignores custom inspection by default.
   customInspect: true,
   depth: 5,
   breakLength: 120,
@@ -22,145 +32,172 @@ const INSPECT = {
   maxStringLength: Infinity,
 };
 
-// Playwright's objects are large inside and say little: their name and address do. They all have one base.
-Object.getPrototypeOf(Object.getPrototypeOf(chromium))[util.inspect.custom] = function describe() {
-  const kind = this.constructor.name.replace(/^_|\d+$/g, '');
-  return typeof this.url === 'function' ? `${kind} ${this.url()}` : kind;
-};
+shortenInspection();
 
 export class Output {
   #text = '';
   #limit = 0;
-  #kept = KEPT;
-  /** The whole of the last output that was cut. */
-  #whole = '';
-  #forgotten = false;
-  #say;
+  #maxKept = MAX_KEPT;
+  /** The whole of the last output that was truncated. */
+  #lastWhole = '';
+  #hasDiscarded = false;
+  /** @type {Image[]} */
   #images = [];
-  /** How much room is left for pictures of this call. */
-  #room = 0;
-  #leftOut = 0;
+  #imageRoom = 0;
+  #omittedImages = 0;
+  #stream;
 
-  /** @param {(text: string) => void} say is told of lines as they come, up to the limit, for a call that never ends. */
-  constructor(say) {
-    this.#say = say;
+  /** @param {(text: string) => void} stream receives lines as they come, up to the limit, in case the call never ends */
+  constructor(stream) {
+    this.#stream = stream;
   }
 
+  /**
+   * @param {number} limit in characters
+   * @param {number | null} imageLimit in bytes per image
+   */
   begin(limit, imageLimit) {
     this.#limit = limit;
-    this.#kept = Math.max(KEPT, Math.min(limit, KEPT_AT_MOST));
-    // Whoever takes larger pictures than that, as a shell does, takes more of them too.
-    this.#room = imageLimit === null ? Infinity : Math.max(PICTURES, imageLimit);
+    this.#maxKept = Math.max(MAX_KEPT, Math.min(limit, MAX_KEPT_FOR_SHELL));
+    // A caller that accepts a larger image, as a shell does, accepts a larger response.
+    this.#imageRoom = imageLimit === null ? Infinity : Math.max(MAX_IMAGES, imageLimit);
   }
 
+  /** @param {string} text */
   line(text) {
-    const before = this.#text.length;
-    if (this.#forgotten) {
+    if (this.#hasDiscarded) {
       return;
     }
-    const kept = beginning(text, this.#kept - before);
-    this.#forgotten = kept.length < text.length;
+    const before = this.#text.length;
+    const kept = truncate(text, this.#maxKept - before);
+    this.#hasDiscarded = kept.length < text.length;
     this.#text += `${kept}\n`;
     if (before < this.#limit) {
-      this.#say(beginning(`${kept}\n`, this.#limit - before));
+      this.#stream(truncate(`${kept}\n`, this.#limit - before));
     }
   }
 
-  picture({ image, note }) {
-    if (image.data.length > this.#room) {
-      this.#leftOut += 1;
+  /** @param {ImageResult} result */
+  image({ image, note }) {
+    if (image.data.length > this.#imageRoom) {
+      this.#omittedImages += 1;
       return;
     }
-    this.#room -= image.data.length;
+    this.#imageRoom -= image.data.length;
     this.#images.push(image);
     if (note) {
       this.line(note);
     }
   }
 
-  /** Throws if something is lost that the limit would have let through: whoever has none takes the output for all of it. */
-  check() {
-    if (this.#forgotten && this.#limit > this.#kept) {
+  /** Throws if text within the limit was discarded: a caller with a limit that high takes the output for complete. */
+  assertComplete() {
+    if (this.#hasDiscarded && this.#limit > this.#maxKept) {
       throw new RangeError(
-        `the output is longer than ${this.#kept} characters; what came after them is lost`,
+        `The output is longer than ${this.#maxKept} characters; the rest was discarded.`,
       );
     }
   }
 
-  /** What was said since the last time, within the limits. */
+  /** Returns the output since the last time, within the limits, and starts over. */
   end() {
     const [whole, images] = [this.#text.trimEnd(), this.#images];
-    const text = beginning(whole, this.#limit);
-    const notes = [];
+    const text = truncate(whole, this.#limit);
+    const notes = this.#notes(text, whole);
     if (text !== whole) {
-      this.#whole = whole;
-      notes.push(
-        `[cut: ${text.length} of ${whole.length} characters. The rest: output(${text.length}). Better: ask for less.]`,
-      );
-    }
-    if (this.#forgotten) {
-      notes.push(`[what came after the first ${whole.length} characters was not kept]`);
-    }
-    if (this.#leftOut > 0) {
-      notes.push(
-        `[${this.#leftOut} more pictures do not fit into one answer. Take them in another call, or smaller: screenshot(locator).]`,
-      );
+      this.#lastWhole = whole;
     }
     this.#text = '';
-    this.#forgotten = false;
+    this.#hasDiscarded = false;
     this.#images = [];
-    this.#leftOut = 0;
+    this.#omittedImages = 0;
     return { text: [text, ...notes].join('\n'), images };
   }
 
-  /** The words of an error, within the limit. */
-  cut(words) {
-    const kept = beginning(words, this.#limit);
-    return kept === words ? words : `${kept}\n[cut: ${kept.length} of ${words.length} characters]`;
+  /**
+   * @param {string} text
+   * @param {string} whole
+   */
+  #notes(text, whole) {
+    const notes = [];
+    if (text !== whole) {
+      notes.push(
+        `[Truncated: ${text.length} of ${whole.length} characters. Call output(${text.length}) for the rest, or print less.]`,
+      );
+    }
+    if (this.#hasDiscarded) {
+      notes.push(`[Output after the first ${whole.length} characters was discarded.]`);
+    }
+    if (this.#omittedImages > 0) {
+      notes.push(
+        `[${this.#omittedImages} more images do not fit into one response. Take them in another call, or make them smaller: screenshot(locator).]`,
+      );
+    }
+    return notes;
   }
 
-  /** In scope of the code, as `output`. */
-  rest = (from = 0, to = undefined) => this.#whole.slice(from, to);
+  /**
+   * Truncates an error message at the limit.
+   * @param {string} message
+   */
+  truncateError(message) {
+    const kept = truncate(message, this.#limit);
+    return kept === message
+      ? message
+      : `${kept}\n[Truncated: ${kept.length} of ${message.length} characters.]`;
+  }
 
-  /** In scope of the code, as `console`: Node's own, with marks where a terminal would have another stream. */
+  /** `output(from, to)` for the code: a part of the last output that was truncated. */
+  slice = (from = 0, /** @type {number | undefined} */ to = undefined) =>
+    this.#lastWhole.slice(from, to);
+
+  /** `console` for the code: Node's own, with a prefix for what would go to stderr. */
   console() {
-    let mark = '';
+    let prefix = '';
     const lines = new Writable({
       decodeStrings: false,
       write: (text, _, done) => {
-        this.line(mark + text.replace(/\n$/, ''));
+        this.line(prefix + text.replace(/\n$/, ''));
         done();
       },
     });
-    const written = new Console({ stdout: lines, inspectOptions: INSPECT });
-    for (const method of ['warn', 'error']) {
-      const write = written[method];
-      written[method] = (...values) => {
-        mark = `[${method}] `;
+    const console = new Console({ stdout: lines, inspectOptions: INSPECT_OPTIONS });
+    for (const method of /** @type {const} */ (['warn', 'error'])) {
+      const write = console[method];
+      console[method] = (...values) => {
+        prefix = `[${method}] `;
         try {
           write(...values);
         } finally {
-          mark = '';
+          prefix = '';
         }
       };
     }
-    return written;
+    return console;
   }
 }
 
-/** The first characters of a text; none is cut in two. */
-export function beginning(text, length) {
+/**
+ * The first `length` characters of a text. Never splits a surrogate pair.
+ * @param {string} text
+ * @param {number} length
+ */
+export function truncate(text, length) {
   const end = Math.max(0, length);
-  return text.slice(0, text.codePointAt(end - 1) > 0xffff ? end - 1 : end);
+  return text.slice(0, (text.codePointAt(end - 1) ?? 0) > 0xffff ? end - 1 : end);
 }
 
-/** Text of any value: strings as they are, data as JSON, the rest as Node shows it. */
+/**
+ * Any value as text: strings as they are, plain data as JSON, everything else as `util.inspect` prints it.
+ * @param {any} value
+ * @returns {string}
+ */
 export function show(value) {
   if (typeof value === 'string') {
     return value;
   }
   if (typeof value === 'function') {
-    return `[function ${value.name || '(anonymous)'}: it was returned, not called]`;
+    return `[function ${value.name || '(anonymous)'}: returned, not called]`;
   }
   try {
     if (isData(value)) {
@@ -168,19 +205,18 @@ export function show(value) {
       return compact.length <= 120 ? compact : JSON.stringify(value, null, 1);
     }
   } catch {
-    // It holds itself, or does not want to be JSON: Node can show it all the same.
+    // It is circular or its `toJSON` throws. `util.inspect` can print it anyway.
   }
-  return util.inspect(value, INSPECT);
+  return util.inspect(value, INSPECT_OPTIONS);
 }
 
-/** Whether JSON says all of it. */
+/**
+ * Whether JSON can represent the value without loss.
+ * @param {any} value
+ * @returns {boolean}
+ */
 function isData(value, seen = new Set()) {
-  if (
-    value === null ||
-    typeof value === 'string' ||
-    typeof value === 'boolean' ||
-    Number.isFinite(value)
-  ) {
+  if (value === null || ['string', 'boolean'].includes(typeof value) || Number.isFinite(value)) {
     return true;
   }
   if (typeof value !== 'object') {
@@ -196,7 +232,10 @@ function isData(value, seen = new Set()) {
   return isPlain(value) && Object.values(value).every((item) => isData(item, seen));
 }
 
-/** An object without a class. Those of the code's own realm have another `Object`. */
+/**
+ * Whether an object has no class. Objects of the code have the `Object.prototype` of another realm.
+ * @param {any} value
+ */
 export function isPlain(value) {
   const prototype = Object.getPrototypeOf(value);
   return (

@@ -1,11 +1,12 @@
 /**
- * The realm that an agent's code runs in: the language as new, so that nothing the code does to it reaches this program, with
- * the names that Node adds, and at one with Playwright about what is an error and what is a typed array.
+ * The realm in which an agent's code runs: fresh JavaScript built-ins, so that code cannot change those of the runner, plus
+ * Node's globals. The realm agrees with Playwright on what is an error and what is a typed array. This is not a security
+ * boundary.
  */
 
 import vm from 'node:vm';
 
-/** What of Node's own the code does not see: an agent that wants the machine has its shell. */
+/** Not shared with the code: an agent that needs the machine has its own shell. */
 const WITHHELD = ['process', 'global'];
 const TYPED_ARRAYS = [
   'ArrayBuffer',
@@ -34,24 +35,31 @@ const ERRORS = [
   'URIError',
 ];
 
-/** @param {object} globals what is in scope; what the code adds to it stays there */
+/** @type {Record<string, any>} */
+const hostGlobals = globalThis;
+
+/**
+ * @param {object} globals what is in scope; globals that the code adds end up here too
+ * @returns {Record<string, any>}
+ */
 export function createRealm(globals) {
   vm.createContext(globals);
-  lendNames(globals);
-  lendClasses(globals);
+  shareGlobals(globals);
+  shareErrorClasses(globals);
   return globals;
 }
 
-function lendNames(globals) {
-  const language = new Set(vm.runInContext('Object.getOwnPropertyNames(globalThis)', globals));
-  const added = Object.getOwnPropertyNames(globalThis).filter(
-    (name) => !language.has(name) && !WITHHELD.includes(name),
+/** @param {object} globals */
+function shareGlobals(globals) {
+  const builtIns = new Set(vm.runInContext('Object.getOwnPropertyNames(globalThis)', globals));
+  const ofNode = Object.getOwnPropertyNames(globalThis).filter(
+    (name) => !builtIns.has(name) && !WITHHELD.includes(name),
   );
-  for (const name of [...added, ...TYPED_ARRAYS]) {
-    // Many are loaded only when they are used.
+  for (const name of [...ofNode, ...TYPED_ARRAYS]) {
+    // A getter, because Node loads many of its globals only when they are first used.
     Object.defineProperty(globals, name, {
       configurable: true,
-      get: () => globalThis[name],
+      get: () => hostGlobals[name],
       set: (value) =>
         Object.defineProperty(globals, name, {
           configurable: true,
@@ -63,16 +71,20 @@ function lendNames(globals) {
   }
 }
 
-/** An error of Playwright's is one to the code's `instanceof` as well. */
-function lendClasses(globals) {
+/**
+ * Makes `instanceof Error` in the code true for Playwright's errors as well.
+ * @param {object} globals
+ */
+function shareErrorClasses(globals) {
   for (const name of ERRORS) {
-    const own = vm.runInContext(name, globals);
-    Object.defineProperty(own, Symbol.hasInstance, {
+    const realmClass = vm.runInContext(name, globals);
+    Object.defineProperty(realmClass, Symbol.hasInstance, {
+      /** @param {unknown} error */
       value(error) {
-        // Classes that the code makes of it inherit this.
+        // Subclasses inherit this method, but must not match every error of the runner.
         return (
           Function.prototype[Symbol.hasInstance].call(this, error) ||
-          (this === own && error instanceof globalThis[name])
+          (this === realmClass && error instanceof hostGlobals[name])
         );
       },
     });

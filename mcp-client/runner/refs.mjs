@@ -1,45 +1,68 @@
 /**
- * Refs outlive a connection. Playwright numbers elements as it first sees them, anew with each connection; so after one the
- * numbers of a page that has not changed are put back as the agent knows them. In a page that is another by now no ref
- * holds: a number that means something else would be clicked.
+ * Keeps refs valid across reconnects. Playwright numbers elements in the order in which it first sees them, and starts
+ * again with each connection. If a page has not changed since, its elements get back the refs that the agent has seen. If
+ * it has changed, no ref is left valid: a reused number could make the agent click the wrong element.
  */
+
+/** @import { Page } from 'playwright-core' */
 
 import { refPrefixOf, renameRefs } from './internals.mjs';
 
 /**
- * @param {{ url: string, whole: string }} given the page as it was when its refs were given out
- * @returns {Promise<boolean>} whether they hold again
+ * @param {Page} page
+ * @param {{ url: string, tree: string }} seen the page when the agent was given its refs
+ * @param {number} timeoutMs for each of at most four steps
+ * @returns {Promise<boolean>} whether the refs are valid again
  */
-export async function revive(page, { url, whole }, withinMs) {
-  const take = async () => withoutFocus(await page.ariaSnapshot({ mode: 'ai', timeout: withinMs }));
-  const before = withoutFocus(whole);
+export async function restoreRefs(page, seen, timeoutMs) {
   try {
-    if (page.url() === url) {
-      const now = await take();
-      if (now === before) {
-        return true;
-      }
-      if (withoutRefs(now) === withoutRefs(before)) {
-        await renumber(page, refsOf(now), refsOf(before));
-        if ((await take()) === before) {
-          return true;
-        }
-      }
+    if (page.url() === seen.url && (await restoreNumbers(page, seen.tree, timeoutMs))) {
+      return true;
     }
   } catch {
-    // It does not answer, or is on its way elsewhere.
+    // The page does not respond or is navigating.
   }
-  await forget(page, withinMs);
+  await dropRefs(page, timeoutMs);
   return false;
 }
 
-const withoutFocus = (text) => text.replaceAll(' [active]', '');
-const withoutRefs = (text) => text.replace(/\[ref=\w+\]/g, '[ref]');
-const refsOf = (text) => [...text.matchAll(/\[ref=(\w+)\]/g)].map(([, ref]) => ref);
+/**
+ * @param {Page} page
+ * @param {string} tree
+ * @param {number} timeoutMs
+ */
+async function restoreNumbers(page, tree, timeoutMs) {
+  const takeSnapshot = async () =>
+    withoutFocus(await page.ariaSnapshot({ mode: 'ai', timeout: timeoutMs }));
+  const seen = withoutFocus(tree);
+  const current = await takeSnapshot();
+  if (current === seen) {
+    return true;
+  }
+  if (withoutRefs(current) !== withoutRefs(seen)) {
+    return false;
+  }
+  await renumber(page, refsOf(current), refsOf(seen));
+  return (await takeSnapshot()) === seen;
+}
 
-/** The n-th ref of the page as it is now is to be the n-th of what it was. */
-async function renumber(page, now, before) {
-  const pairs = now.map((ref, index) => [ref, before[index]]);
+/** @param {string} tree */
+const withoutFocus = (tree) => tree.replaceAll(' [active]', '');
+
+/** @param {string} tree */
+const withoutRefs = (tree) => tree.replace(/\[ref=\w+\]/g, '[ref]');
+
+/** @param {string} tree */
+const refsOf = (tree) => [...tree.matchAll(/\[ref=(\w+)\]/g)].map(([, ref = '']) => ref);
+
+/**
+ * @param {Page} page
+ * @param {string[]} current refs in document order
+ * @param {string[]} wanted refs in the same order
+ */
+async function renumber(page, current, wanted) {
+  /** @type {[string, string][]} */
+  const pairs = current.map((ref, index) => [ref, wanted[index] ?? ref]);
   for (const frame of page.frames()) {
     const prefix = refPrefixOf(frame);
     const inFrame = pairs.filter(([ref]) => ref.replace(/e\d+$/, '') === prefix);
@@ -49,10 +72,14 @@ async function renumber(page, now, before) {
   }
 }
 
-/** A snapshot of nothing, in every frame, leaves no ref. */
-async function forget(page, withinMs) {
-  const none = page
+/**
+ * Refs are those of the latest snapshot, so an empty snapshot of every frame invalidates them all.
+ * @param {Page} page
+ * @param {number} timeoutMs
+ */
+async function dropRefs(page, timeoutMs) {
+  const snapshots = page
     .frames()
-    .map((frame) => frame.locator('head').first().ariaSnapshot({ mode: 'ai', timeout: withinMs }));
-  await Promise.allSettled(none);
+    .map((frame) => frame.locator('head').first().ariaSnapshot({ mode: 'ai', timeout: timeoutMs }));
+  await Promise.allSettled(snapshots);
 }

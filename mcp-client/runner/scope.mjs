@@ -1,177 +1,223 @@
-/** What an agent's code sees, and running it. The names in here are the contract of the `execute` tool. */
+/**
+ * The scope of an agent's code, and running it there. The names in scope are the contract of the `execute` tool, so they
+ * must not change without its description.
+ */
 
+/** @import { Page } from 'playwright-core' */
+/** @import { BrowserLink, Connection, Tab } from './browser_link.mjs' */
+/** @import { Output } from './output.mjs' */
+
+import { isPage } from './browser_link.mjs';
 import { compile } from './compile.mjs';
-import { beginning, show } from './output.mjs';
+import { fit, isImage } from './image.mjs';
+import { show, truncate } from './output.mjs';
 import { createRealm } from './realm.mjs';
-import { renew } from './renewal.mjs';
-import { fit, isImage, screenshot } from './screenshot.mjs';
-import { Snapshots, subject } from './snapshot.mjs';
+import { rebind } from './rebind.mjs';
+import { screenshot } from './screenshot.mjs';
+import { Snapshots, subjectOf } from './snapshot.mjs';
 
-/** What a new connection does not bring back: listeners, routes, emulation. */
-const LOST_WITH_CONNECTION =
+/** Code that sets something that ends with the connection: listeners, routes, emulation. */
+const BOUND_TO_CONNECTION =
   /\.(on|once|route|routeFromHAR|routeWebSocket|expose\w+|addInitScript|addLocatorHandler|emulateMedia|set(ViewportSize|Offline|Geolocation|ExtraHTTPHeaders)|newCDPSession)\(/;
+
+const MIN_ACTION_TIMEOUT_MS = 500;
 
 export class Scope {
   #link;
   #output;
   #snapshots;
   #globals;
-  /** The names that are there in every call, as they are meant; `state`, and what the code adds, is its own. */
-  #given;
+  /** The names that every call starts with. `state` and what the code adds are its own. */
+  #builtIns;
+  /** @type {number | null} */
   #imageLimit = 0;
-  /** Whether code has set what ends with the connection. */
-  #hasSet = false;
+  #hasBoundToConnection = false;
 
+  /**
+   * @param {BrowserLink} link
+   * @param {Output} output
+   */
   constructor(link, output) {
     this.#link = link;
     this.#output = output;
     this.#snapshots = new Snapshots(link);
-    const names = {
-      state: {},
-      console: output.console(),
-      output: output.rest,
-      pages: () => link.context.pages(),
+    const names = { ...this.#functions(), state: {} };
+    Object.defineProperties(names, this.#accessors());
+    const { state: _, ...builtIns } = Object.getOwnPropertyDescriptors(names);
+    this.#builtIns = builtIns;
+    this.#globals = createRealm(names);
+  }
+
+  #functions() {
+    return {
+      console: this.#output.console(),
+      output: this.#output.slice,
+      pages: () => this.#link.context.pages(),
+      /** @type {Snapshots['take']} */
       snapshot: async (target, options) => {
         await this.#ensurePageFor(target);
         return this.#snapshots.take(target, options);
       },
+      /** @type {(target?: any, options?: any) => Promise<void>} */
       screenshot: async (target, options) => {
         await this.#ensurePageFor(target);
-        const { page, locator, rest } = subject(link, target, options);
-        output.picture(await screenshot({ page, locator, rest }, this.#imageLimit));
-        if (rest.labels) {
-          await this.#snapshots.keepRefs(page);
+        const subject = subjectOf(this.#link, target, options);
+        this.#output.image(await screenshot(subject, this.#imageLimit));
+        if (subject.options.labels) {
+          await this.#snapshots.rememberRefs(subject.page);
         }
       },
     };
-    Object.defineProperties(names, {
+  }
+
+  /** @returns {PropertyDescriptorMap} */
+  #accessors() {
+    const link = this.#link;
+    return {
       page: {
         enumerable: true,
         get: () => {
           if (!link.page) {
             throw new Error(
-              'no page is in use: set one with `page = pages()[i]`, or open one with `page = await context.newPage()`',
+              'No page is in use. Set one with `page = pages()[i]`, or open one with `page = await context.newPage()`.',
             );
           }
           return link.page;
         },
         set: (page) => {
-          if (typeof page?.mainFrame !== 'function') {
-            const what = typeof page?.then === 'function' ? 'a promise: await it' : show(page);
-            throw new TypeError(`\`page\` takes a page of this browser, not ${what}`);
+          if (!isPage(page)) {
+            const what = isPromise(page) ? 'a promise: await it' : show(page);
+            throw new TypeError(`\`page\` must be a page of this browser, not ${what}`);
           }
           link.page = page;
         },
       },
       context: { enumerable: true, get: () => link.context },
       browser: { enumerable: true, get: () => link.browser },
-    });
-    const { state: _, ...given } = Object.getOwnPropertyDescriptors(names);
-    this.#given = given;
-    this.#globals = createRealm(names);
+    };
   }
 
-  /** Runs code; its value goes to the output. */
+  /**
+   * Runs code and prints its value.
+   * @param {string} code
+   * @param {{ timeoutMs: number, imageLimit: number | null }} limits
+   */
   async run(code, { timeoutMs, imageLimit }) {
     const { script, needsPage } = compile(code);
     this.#imageLimit = imageLimit;
-    this.#hasSet ||= LOST_WITH_CONNECTION.test(code);
-    // What waits in the page gives up before the whole call is ended, which would cost the agent its state.
-    this.#link.context.setDefaultTimeout(Math.max(500, timeoutMs * 0.8));
-    await this.#reviveRefsFor(code, timeoutMs);
+    this.#hasBoundToConnection ||= BOUND_TO_CONNECTION.test(code);
+    // Actions time out before the call does: a call that times out costs the agent its state.
+    this.#link.context.setDefaultTimeout(Math.max(MIN_ACTION_TIMEOUT_MS, timeoutMs * 0.8));
+    await this.#restoreRefsFor(code, timeoutMs);
     const opened = needsPage ? await this.#ensurePage() : undefined;
-    // Earlier code may have made something else of them: `pages = pages()`.
-    Object.entries(this.#given).forEach(([name, meant]) =>
-      Reflect.defineProperty(this.#globals, name, meant),
+    // Earlier code may have overwritten them, as in `pages = pages()`.
+    Object.entries(this.#builtIns).forEach(([name, builtIn]) =>
+      Reflect.defineProperty(this.#globals, name, builtIn),
     );
     try {
-      await this.#show(await script.runInContext(this.#globals));
+      await this.#print(await script.runInContext(this.#globals));
     } finally {
       await this.#closeUnused(opened);
     }
   }
 
-  /** Refs that do not hold any more are told of at once: waiting for them would take all of the call's time. */
-  async #reviveRefsFor(code, timeoutMs) {
+  /**
+   * Rejects stale refs before the code runs. Otherwise it would wait for them until the call times out.
+   * @param {string} code
+   * @param {number} timeoutMs
+   */
+  async #restoreRefsFor(code, timeoutMs) {
     if (!/aria-ref|state|diff/.test(code)) {
       return;
     }
-    const isRevived = await this.#snapshots.reviveRefs(timeoutMs / 5);
-    if (!isRevived && code.includes('aria-ref') && !/snapshot\(/i.test(code)) {
+    const isValid = await this.#snapshots.restoreRefs(timeoutMs / 5);
+    if (!isValid && code.includes('aria-ref') && !/snapshot\(/i.test(code)) {
       throw new Error(
-        'the refs of the last snapshot do not hold any more: the connection to the browser is a new one, and the page is not as it was. Nothing was run',
+        'The refs of the last snapshot are stale: Tabwire reconnected to the browser, and the page has changed. Nothing was run.',
       );
     }
   }
 
-  /** A page, frame or locator that is given needs no page in use. */
+  /**
+   * A page, frame or locator works without a page in use.
+   * @param {any} target
+   */
   async #ensurePageFor(target) {
-    if (typeof target?.mainFrame !== 'function' && typeof target?.page !== 'function') {
+    if (!isPage(target) && typeof target?.page !== 'function') {
       await this.#ensurePage();
     }
   }
 
-  /** The page that had to be opened, if one had. */
+  /** @returns {Promise<Page | undefined>} the page, if it had to be opened */
   async #ensurePage() {
-    const before = this.#link.page;
-    const note = await this.#link.ensurePage();
+    const { page, isNew, note } = await this.#link.ensurePage();
     if (note) {
       this.#output.line(`[${note}]`);
     }
-    return before ? undefined : this.#link.page;
+    return isNew ? page : undefined;
   }
 
-  /** By its text alone code may seem to need a page, and then take another: what was opened for it is not left behind. */
+  /**
+   * Code may seem to need a page and then use another. In that case the page opened for it is closed.
+   * @param {Page | undefined} opened
+   */
   async #closeUnused(opened) {
     if (opened && opened !== this.#link.page && opened.url() === 'about:blank') {
       await opened.close().catch(() => {});
     }
   }
 
-  async #show(value) {
-    const { context } = this.#link;
+  /** @param {any} value */
+  async #print(value) {
+    const pages = this.#link.context.pages();
     if (isImage(value)) {
-      this.#output.picture(fit(value, this.#imageLimit));
+      this.#output.image(fit(value, this.#imageLimit));
     } else if (
       Array.isArray(value) &&
       value.length > 0 &&
-      value.every((item) => context.pages().includes(item))
+      value.every((item) => pages.includes(item))
     ) {
       const tabs = await this.#link.tabs();
-      this.#output.line(
-        tabs
-          .filter((_, index) => value.includes(context.pages()[index]))
-          .map(describeTab)
-          .join('\n'),
-      );
+      const listed = tabs.filter(({ index }) => value.includes(pages[index]));
+      this.#output.line(listed.map(describeTab).join('\n'));
     } else if (value !== undefined) {
       this.#output.line(show(value));
     }
   }
 
-  /** After a new connection: what the code has kept of the old one is put in anew. */
-  async renew(old) {
-    if (this.#hasSet) {
-      this.#hasSet = false;
+  /**
+   * After a reconnect, makes what the code has kept usable again.
+   * @param {Connection} previous
+   */
+  async rebind(previous) {
+    if (this.#hasBoundToConnection) {
+      this.#hasBoundToConnection = false;
       this.#output.line(
-        '[The connection to the browser is a new one: listeners, routes and emulation that the code had set are gone.]',
+        '[Reconnected to the browser: listeners, routes and emulation set by earlier code are gone.]',
       );
     }
+    /** @type {Record<string, unknown>} */
     const kept = {};
-    for (const [name, { value }] of Object.entries(
-      Object.getOwnPropertyDescriptors(this.#globals),
-    )) {
-      if (value !== undefined && !Object.hasOwn(this.#given, name)) {
+    const descriptors = Object.getOwnPropertyDescriptors(this.#globals);
+    for (const [name, { value }] of Object.entries(descriptors)) {
+      if (value !== undefined && !Object.hasOwn(this.#builtIns, name)) {
         kept[name] = value;
       }
     }
-    await renew(this.#link, old, kept);
+    await rebind(this.#link, previous, kept);
     Object.entries(kept).forEach(([name, value]) => Reflect.set(this.#globals, name, value));
   }
 }
 
-/** One line, whatever the page calls itself: what would steer a terminal or end a line becomes a space. */
+/** @param {any} value */
+const isPromise = (value) => typeof value?.then === 'function';
+
+/**
+ * A tab in one line. Control characters in its title become spaces: they could end the line or control a terminal.
+ * @param {Tab} tab
+ */
 export function describeTab({ index, title, url, inUse }) {
-  const line = `[${index}] ${title ? `${beginning(title, 80)} | ` : ''}${beginning(url, 200)}${inUse ? '  <- page' : ''}`;
+  const prefix = title ? `${truncate(title, 80)} | ` : '';
+  const line = `[${index}] ${prefix}${truncate(url, 200)}${inUse ? '  <- page' : ''}`;
   return line.replace(/[\p{Cc}\u2028\u2029]/gu, ' ');
 }

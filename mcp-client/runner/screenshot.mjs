@@ -1,56 +1,59 @@
-/** Pictures for an agent: scaled to fit a byte limit, with labels for the refs of the snapshot on request. */
+/**
+ * Screenshots for an agent: of a page or an element, on request with the refs of its elements drawn onto it. Never changes
+ * the page.
+ */
 
-import { createRequire } from 'node:module';
+/** @import { Locator, Page, PageScreenshotOptions } from 'playwright-core' */
+/** @import { ImageResult } from './output.mjs' */
+/** @import { LabelledBox } from './labels.mjs' */
 
+import { MAX_EDGE, TYPES, decode, encode, fit } from './image.mjs';
 import { drawLabels } from './labels.mjs';
 import { show } from './output.mjs';
 
-const require = createRequire(import.meta.url);
-const { PNG, jpegjs } = require('playwright-core/lib/utilsBundle');
-const { iso } = require('playwright-core/lib/coreBundle');
-
-/** What models take at most, whatever its bytes. */
-const LONGEST_EDGE = 8_000;
-const JPEG_QUALITY = 75;
-/** What can be made smaller here; Playwright has WebP as well. */
-const TYPES = ['png', 'jpeg'];
+/** @typedef {Omit<PageScreenshotOptions, 'type'> & { labels?: boolean, type?: typeof TYPES[number] }} ScreenshotOptions */
+/** @typedef {{ page: Page, locator?: Locator, options: ScreenshotOptions }} Subject */
+/** @typedef {{ x: number, y: number }} Point */
 
 /**
- * `screenshot()`, `screenshot(locator)`, either with Playwright's options and `{ labels: true }`.
- * @returns {Promise<{ image: { data: string, mimeType: string }, note?: string }>}
+ * A node of `page.ariaSnapshotJSON()`.
+ * @typedef {{ role: string, ref?: string, box?: Point & { width: number, height: number }, cursor?: string, children?: AriaNode | AriaNode[] }} AriaNode
  */
-export async function screenshot(
-  { page, locator, rest: { labels = false, type = 'png', ...options } },
-  limit,
-) {
+
+/**
+ * @param {Subject} subject
+ * @param {number | null} limit in bytes
+ * @returns {Promise<ImageResult>}
+ */
+export async function screenshot({ page, locator, options }, limit) {
+  const { labels = false, type = 'png', ...rest } = options;
   if (!TYPES.includes(type)) {
-    throw new TypeError(`screenshot takes the types ${TYPES.join(' and ')}, not ${show(type)}`);
+    throw new TypeError(`screenshot supports the types ${TYPES.join(' and ')}, not ${show(type)}`);
   }
-  const { cut, note } = limit === null ? {} : await cutTall(page, locator, options);
+  const { clip, note } = limit === null ? {} : await clipTallPage(page, locator, rest);
   const taken = await (locator ?? page).screenshot({
     scale: 'css',
-    ...options,
-    ...cut,
+    ...rest,
+    ...(clip && { clip }),
     type: labels ? 'png' : type,
   });
   if (!labels) {
     return fit(taken, limit, note);
   }
-  const origin = await originOf(page, locator, options);
+  const picture = decode(taken);
+  const origin = await originOf(page, locator, rest);
   const tree = await page.ariaSnapshotJSON({ mode: 'ai', boxes: true });
-  const picture = PNG.sync.read(taken);
-  drawLabels(picture, await boxes(page, [tree].flat(), origin));
-  return fit(
-    type === 'jpeg'
-      ? Buffer.from(jpegjs.encode(picture, JPEG_QUALITY).data)
-      : PNG.sync.write(picture),
-    limit,
-    note,
-  );
+  drawLabels(picture, await boxesOf(page, /** @type {AriaNode[]} */ ([tree].flat()), origin));
+  return fit(encode(picture, type), limit, note);
 }
 
-/** Of a page that is taller than any picture the beginning is shown: all of it would be too small to read. */
-async function cutTall(page, locator, { fullPage, clip }) {
+/**
+ * If the page is taller than an image may be, only its top is shown: scaled down to fit, nothing would be readable.
+ * @param {Page} page
+ * @param {Locator | undefined} locator
+ * @param {PageScreenshotOptions} options
+ */
+async function clipTallPage(page, locator, { fullPage, clip }) {
   if (!fullPage || locator || clip) {
     return {};
   }
@@ -58,17 +61,27 @@ async function cutTall(page, locator, { fullPage, clip }) {
     width: document.documentElement.scrollWidth,
     height: document.documentElement.scrollHeight,
   }));
-  if (height <= LONGEST_EDGE) {
+  if (height <= MAX_EDGE) {
     return {};
   }
-  const note = `[the page is ${height} pixels tall; this is its beginning. More: screenshot({ fullPage: true, clip: { x: 0, y: ${LONGEST_EDGE}, width: ${width}, height: ${Math.min(LONGEST_EDGE, height - LONGEST_EDGE)} } })]`;
-  return { cut: { clip: { x: 0, y: 0, width, height: LONGEST_EDGE } }, note };
+  const nextHeight = Math.min(MAX_EDGE, height - MAX_EDGE);
+  const next = `screenshot({ fullPage: true, clip: { x: 0, y: ${MAX_EDGE}, width: ${width}, height: ${nextHeight} } })`;
+  return {
+    clip: { x: 0, y: 0, width, height: MAX_EDGE },
+    note: `[The page is ${height} pixels tall; this is the top. Next part: ${next}]`,
+  };
 }
 
-/** Where the picture's corner is, as seen from the viewport that the boxes are relative to. */
+/**
+ * The corner of the image in viewport coordinates, which the boxes of elements use.
+ * @param {Page} page
+ * @param {Locator | undefined} locator
+ * @param {PageScreenshotOptions} options
+ * @returns {Promise<Point>}
+ */
 async function originOf(page, locator, { fullPage, clip }) {
   if (locator) {
-    return locator.boundingBox();
+    return (await locator.boundingBox()) ?? { x: 0, y: 0 };
   }
   const scrolled = fullPage
     ? await page.evaluate(() => ({ x: -scrollX, y: -scrollY }))
@@ -76,7 +89,7 @@ async function originOf(page, locator, { fullPage, clip }) {
   return { x: scrolled.x + (clip?.x ?? 0), y: scrolled.y + (clip?.y ?? 0) };
 }
 
-const ACTED_ON = new Set([
+const INTERACTIVE_ROLES = new Set([
   'button',
   'link',
   'textbox',
@@ -96,103 +109,47 @@ const ACTED_ON = new Set([
   'listbox',
 ]);
 
-/** The boxes of what can be acted on; those in a frame are relative to its inside. */
-async function boxes(page, nodes, origin) {
+/**
+ * The boxes of all interactive elements, relative to `origin`.
+ * @param {Page} page
+ * @param {(AriaNode | string | null)[]} nodes
+ * @param {Point} origin
+ * @returns {Promise<LabelledBox[]>}
+ */
+async function boxesOf(page, nodes, origin) {
   const found = [];
-  for (const { role, ref, box, cursor, children = [] } of nodes.filter(
-    (node) => typeof node === 'object' && node !== null,
-  )) {
-    if (ref && box && (ACTED_ON.has(role) || cursor === 'pointer')) {
-      found.push({
-        ref,
-        x: box.x - origin.x,
-        y: box.y - origin.y,
-        width: box.width,
-        height: box.height,
-      });
+  for (const node of nodes) {
+    if (typeof node !== 'object' || node === null) {
+      continue;
     }
-    const inside = [children].flat();
-    const isFrame = role === 'iframe' && ref && box && inside.length > 0;
-    const edge = isFrame ? await edgeOf(page.locator(`aria-ref=${ref}`)) : undefined;
-    found.push(
-      ...(await boxes(
-        page,
-        inside,
-        edge ? { x: origin.x - box.x - edge.x, y: origin.y - box.y - edge.y } : origin,
-      )),
-    );
+    const { role, ref, box, cursor } = node;
+    if (ref && box && (INTERACTIVE_ROLES.has(role) || cursor === 'pointer')) {
+      found.push({ ...box, ref, x: box.x - origin.x, y: box.y - origin.y });
+    }
+    const children = [node.children ?? []].flat();
+    const inside = children.length > 0 ? await contentOrigin(page, node, origin) : origin;
+    found.push(...(await boxesOf(page, children, inside)));
   }
   return found;
 }
 
-/** How far the inside of a frame is from its corner. */
-function edgeOf(frame) {
-  return frame.evaluate((element) => {
+/**
+ * The origin for the children of a node. Boxes inside a frame are relative to its content area.
+ * @param {Page} page
+ * @param {AriaNode} node
+ * @param {Point} origin
+ * @returns {Promise<Point>}
+ */
+async function contentOrigin(page, { role, ref, box }, origin) {
+  if (role !== 'iframe' || !ref || !box) {
+    return origin;
+  }
+  const edge = await page.locator(`aria-ref=${ref}`).evaluate((element) => {
     const { paddingLeft, paddingTop } = getComputedStyle(element);
     return {
       x: element.clientLeft + parseFloat(paddingLeft),
       y: element.clientTop + parseFloat(paddingTop),
     };
   });
-}
-
-export function isImage(value) {
-  return Buffer.isBuffer(value) && sizeOf(value) !== undefined;
-}
-
-const isPng = (bytes) => bytes.subarray(0, 4).equals(Buffer.from([0x89, 0x50, 0x4e, 0x47]));
-const isJpeg = (bytes) => bytes.subarray(0, 3).equals(Buffer.from([0xff, 0xd8, 0xff]));
-
-/** Width and height, from the head; nothing, if it is no picture. */
-function sizeOf(bytes) {
-  if (isPng(bytes) && bytes.length >= 24) {
-    return [bytes.readUInt32BE(16), bytes.readUInt32BE(20)];
-  }
-  // A JPEG is a row of segments, each with a marker and its length; the size is in the one that begins the frame (SOF).
-  let at = 2;
-  while (isJpeg(bytes) && at + 9 <= bytes.length && bytes[at] === 0xff) {
-    const marker = bytes[at + 1];
-    if (marker >= 0xc0 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker)) {
-      return [bytes.readUInt16BE(at + 7), bytes.readUInt16BE(at + 5)];
-    }
-    at += marker === 0xff ? 1 : 2 + bytes.readUInt16BE(at + 2);
-  }
-  return undefined;
-}
-
-/** As it is if it fits, or if there is no limit; else as JPEG; else smaller. */
-export function fit(bytes, limit, before = undefined) {
-  const decode = () =>
-    isPng(bytes) ? PNG.sync.read(bytes) : jpegjs.decode(bytes, { maxMemoryUsageInMB: 512 });
-  if (limit === null || (bytes.length <= limit && Math.max(...sizeOf(bytes)) <= LONGEST_EDGE)) {
-    return {
-      image: {
-        data: bytes.toString('base64'),
-        mimeType: isPng(bytes) ? 'image/png' : 'image/jpeg',
-      },
-      note: before,
-    };
-  }
-  const whole = decode();
-  let scale = Math.min(1, LONGEST_EDGE / Math.max(whole.width, whole.height));
-  for (;;) {
-    const size = {
-      width: Math.max(1, Math.floor(whole.width * scale)),
-      height: Math.max(1, Math.floor(whole.height * scale)),
-    };
-    const picture = scale === 1 ? whole : iso.scaleImageToSize(whole, size);
-    const { data } = jpegjs.encode(picture, JPEG_QUALITY);
-    if (data.length <= limit || (size.width === 1 && size.height === 1)) {
-      const scaled =
-        scale === 1
-          ? undefined
-          : `[the picture is ${size.width}x${size.height}, scaled from ${whole.width}x${whole.height}]`;
-      const note = [before, scaled].filter(Boolean).join('\n') || undefined;
-      return {
-        image: { data: Buffer.from(data).toString('base64'), mimeType: 'image/jpeg' },
-        note,
-      };
-    }
-    scale *= Math.min(0.9, Math.sqrt(limit / data.length) * 0.95);
-  }
+  return { x: origin.x - box.x - edge.x, y: origin.y - box.y - edge.y };
 }

@@ -191,10 +191,13 @@ pub async fn wait_for_slot(
                 .await;
             notified = true;
         }
-        // Random, so that servers that wait for the same slot do not all ask at the same time.
-        let pause = Duration::from_millis(rand::random_range(200..=400));
-        sleep(pause.min(settings.standby.saturating_sub(since.elapsed()))).await;
+        sleep(slot_pause().min(settings.standby.saturating_sub(since.elapsed()))).await;
     }
+}
+
+/// Random, so that servers that wait for the same slot do not all ask at the same time.
+fn slot_pause() -> Duration {
+    Duration::from_millis(rand::random_range(200..=400))
 }
 
 fn holder(slot: &SlotReport) -> String {
@@ -217,6 +220,13 @@ fn holder(slot: &SlotReport) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn slot_is_polled_every_200_to_400_ms_at_random() {
+        let pauses: Vec<u128> = (0..100).map(|_| slot_pause().as_millis()).collect();
+        assert!(pauses.iter().all(|pause| (200..=400).contains(pause)));
+        assert!(pauses.iter().any(|pause| *pause != pauses[0]));
+    }
 
     #[test]
     fn slot_holder_is_named_with_its_connection_time() {

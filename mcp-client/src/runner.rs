@@ -20,10 +20,11 @@ macro_rules! files {
     ($($name:literal),* $(,)?) => { [$(($name, include_str!(concat!("../runner/", $name)))),*] };
 }
 
-const FILES: [(&str, &str); 16] = files![
+const FILES: [(&str, &str); 17] = files![
     "browser_link.mjs",
     "compile.mjs",
     "explain.mjs",
+    "image.mjs",
     "internals.mjs",
     "labels.mjs",
     "main.mjs",
@@ -32,8 +33,8 @@ const FILES: [(&str, &str); 16] = files![
     "package-lock.json",
     "package.json",
     "realm.mjs",
+    "rebind.mjs",
     "refs.mjs",
-    "renewal.mjs",
     "scope.mjs",
     "screenshot.mjs",
     "snapshot.mjs",

@@ -1,4 +1,7 @@
-/** An agent: the official MCP client, with a `tabwire mcp` of its own at the other end. */
+/**
+ * Agents for tests: the official MCP client, each connected to a `tabwire mcp` of its own. Installs the runner once for all
+ * of them. Knows nothing of browsers.
+ */
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -13,30 +16,31 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 
 import { TABWIRE } from './processes.mjs';
 
-/** One home that has the runner and its packages; the homes of tests point there, so that npm runs once. */
-const PREPARED = path.join(
+/** A home with an installed runner. The homes of tests link to it, so that npm runs only once. */
+const PREPARED_HOME = path.join(
   path.dirname(fileURLToPath(import.meta.url)),
   '../node_modules/.tabwire-home',
 );
 
 let prepared;
 
-/** The folder of the runner with its packages, as the binary under test unpacks it. */
+/** The folder of the runner and its packages, as installed by the binary under test. */
 export function runnerFolder() {
   prepared ??= (async () => {
-    await mkdir(PREPARED, { recursive: true, mode: 0o700 });
+    await mkdir(PREPARED_HOME, { recursive: true, mode: 0o700 });
     const { stdout } = await promisify(execFile)(TABWIRE, ['mcp', '--install'], {
-      env: { ...process.env, TABWIRE_HOME: PREPARED },
+      env: { ...process.env, TABWIRE_HOME: PREPARED_HOME },
     });
     return /Ready: (.*)/.exec(stdout)[1];
   })();
   return prepared;
 }
 
-/** Gives a home the runner, as its first use would. */
+/** Installs the runner in a home. */
 export async function prepareRunner(home) {
   await runnerFolder();
-  await symlink(path.join(PREPARED, 'runner'), path.join(home.path, 'runner')).catch((error) => {
+  const link = path.join(home.path, 'runner');
+  await symlink(path.join(PREPARED_HOME, 'runner'), link).catch((error) => {
     if (error.code !== 'EEXIST') {
       throw error;
     }
@@ -61,7 +65,7 @@ export async function startAgent({ home, port, args = [], env = {}, runner = tru
   return asAgent(client, { log: () => log, pid: transport.pid });
 }
 
-/** What tests ask of an agent, whichever way it is connected. */
+/** Wraps an MCP client, whatever its transport, in the calls that tests make. */
 export function asAgent(client, { log = () => '', pid = undefined } = {}) {
   const call = async (name, args, options) => {
     const result = await client.callTool({ name, arguments: args }, undefined, {
@@ -82,7 +86,7 @@ export function asAgent(client, { log = () => '', pid = undefined } = {}) {
     client,
     log,
     pid,
-    /** Runs code; `timeout` in seconds. */
+    /** Runs code; `timeout` is in seconds. */
     execute: (code, { timeout, ...options } = {}) =>
       call('execute', timeout === undefined ? { code } : { code, timeout }, options),
     reset: (options) => call('reset', {}, options),
@@ -90,7 +94,7 @@ export function asAgent(client, { log = () => '', pid = undefined } = {}) {
   };
 }
 
-/** The worker of a server: its one child that is Node. */
+/** The pid of a server's worker: its only child that runs Node. */
 export async function workerOf(pid) {
   const { stdout } = await promisify(execFile)('pgrep', ['-P', String(pid), 'node']).catch(() => ({
     stdout: '',
@@ -98,13 +102,13 @@ export async function workerOf(pid) {
   return Number(stdout.trim().split('\n')[0]) || undefined;
 }
 
-/** The memory of a process, in MB. */
+/** The resident memory of a process, in MB. */
 export async function memoryOf(pid) {
   const { stdout } = await promisify(execFile)('ps', ['-o', 'rss=', '-p', String(pid)]);
   return Number(stdout) / 1024;
 }
 
-/** An agent that the tests of one file share, on their chain; it starts at its first use and ends after them. */
+/** An agent shared by the tests of a file, on their chain. Starts at its first use and stops after the tests. */
 export function useAgent(shared, args = []) {
   let started;
   const start = () =>
@@ -116,18 +120,18 @@ export function useAgent(shared, args = []) {
   after(async () => (await started)?.stop());
   return {
     started: start,
-    execute: async (...of) => (await start()).execute(...of),
-    reset: async (...of) => (await start()).reset(...of),
-    /** Runs code that has to succeed. */
-    async run(...of) {
-      const result = await (await start()).execute(...of);
+    execute: async (...call) => (await start()).execute(...call),
+    reset: async (...call) => (await start()).reset(...call),
+    /** Runs code that must succeed. */
+    async run(...call) {
+      const result = await (await start()).execute(...call);
       assert.ok(!result.isError, result.text);
       return result;
     },
-    /** Runs code that has to fail. */
-    async fails(...of) {
-      const result = await (await start()).execute(...of);
-      assert.ok(result.isError, `it did not fail: ${result.text}`);
+    /** Runs code that must fail. */
+    async fails(...call) {
+      const result = await (await start()).execute(...call);
+      assert.ok(result.isError, `it succeeded: ${result.text}`);
       return result;
     },
   };

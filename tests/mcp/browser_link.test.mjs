@@ -1,4 +1,4 @@
-/** The link to the browser, with a made-up browser at the other end that does what a real one seldom does. */
+/** `BrowserLink` with a fake browser that does what a real one seldom does. */
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -21,24 +21,25 @@ const TARGETS = ['A', 'B'].map((letter) => ({
   browserContextId: 'C',
 }));
 
-/** A browser whose pages answer every command with an error, as those do that hang. */
-async function startBrowser() {
+const RESULTS = {
+  'Browser.getVersion': {
+    product: 'Chrome/150.0.0.0',
+    userAgent: 'test',
+    protocolVersion: '1.3',
+    revision: '',
+    jsVersion: '',
+  },
+  'Target.getTargets': { targetInfos: TARGETS },
+  'Target.getTargetInfo': { targetInfo: { ...TARGETS[0], type: 'browser' } },
+  'Target.attachToBrowserTarget': { sessionId: 'browser' },
+};
+
+/** A browser whose pages answer every command with an error, as hung pages do. */
+async function startFakeBrowser() {
   const server = new WebSocketServer({ host: '127.0.0.1', port: 0 });
   await once(server, 'listening');
   server.on('connection', (socket) => {
     const send = (message) => socket.send(JSON.stringify(message));
-    const answers = {
-      'Browser.getVersion': {
-        product: 'Chrome/150.0.0.0',
-        userAgent: 'test',
-        protocolVersion: '1.3',
-        revision: '',
-        jsVersion: '',
-      },
-      'Target.getTargets': { targetInfos: TARGETS },
-      'Target.getTargetInfo': { targetInfo: { ...TARGETS[0], type: 'browser' } },
-      'Target.attachToBrowserTarget': { sessionId: 'browser' },
-    };
     socket.on('message', (data) => {
       const { id, method, sessionId } = JSON.parse(data);
       if (sessionId && sessionId !== 'browser') {
@@ -46,36 +47,38 @@ async function startBrowser() {
         return;
       }
       if (method === 'Target.setAutoAttach') {
-        TARGETS.forEach((targetInfo) =>
+        for (const targetInfo of TARGETS) {
+          const params = { sessionId: `of ${targetInfo.targetId}`, targetInfo };
           send({
             method: 'Target.attachedToTarget',
-            params: {
-              sessionId: `of ${targetInfo.targetId}`,
-              targetInfo,
-              waitingForDebugger: false,
-            },
-          }),
-        );
+            params: { ...params, waitingForDebugger: false },
+          });
+        }
       }
-      send({ id, sessionId, result: answers[method] ?? {} });
+      send({ id, sessionId, result: RESULTS[method] ?? {} });
     });
   });
   return { url: `ws://127.0.0.1:${server.address().port}/`, stop: () => server.close() };
 }
 
-test('a page that answered nothing is known by its target and its address all the same', async () => {
-  const browser = await startBrowser();
-  const told = [];
-  const link = new BrowserLink((event) => told.push(event));
+test('identifies pages that never respond by target id and URL', async () => {
+  const browser = await startFakeBrowser();
+  const events = [];
+  const link = new BrowserLink((event) => events.push(event));
   try {
     await link.connect({ url: browser.url, target: TARGETS[1].targetId });
-    assert.equal(await link.ensurePage(), undefined, 'it is there');
+    const { page, isNew, note } = await link.ensurePage();
+    assert.deepEqual(
+      [page, isNew, note],
+      [link.pageOf(TARGETS[1].targetId), false, undefined],
+      'the page in use was found',
+    );
     assert.deepEqual(
       (await link.tabs()).map(({ target, title, url, inUse }) => [target, title, url, inUse]),
       TARGETS.map(({ targetId, title, url }, index) => [targetId, title, url, index === 1]),
     );
     link.page = link.pageOf(TARGETS[0].targetId);
-    assert.deepEqual(told, [{ event: 'page', target: TARGETS[0].targetId }]);
+    assert.deepEqual(events, [{ event: 'page', target: TARGETS[0].targetId }]);
   } finally {
     await link.release();
     browser.stop();

@@ -1,4 +1,4 @@
-/** What is made of an agent's code before it runs: its value, whether it needs a page, and where it is no code. */
+/** Compiling an agent's code: its value, whether it needs a page, and the position of syntax errors. */
 
 import assert from 'node:assert/strict';
 import path from 'node:path';
@@ -9,7 +9,7 @@ import { runnerFolder } from '../harness/agent.mjs';
 const { compile } = await import(path.join(await runnerFolder(), 'compile.mjs'));
 const valueOf = (code) => compile(code).script.runInThisContext();
 
-test('a page is needed unless the code is certain to have set it, or has one of its own', () => {
+test('needs a page unless the code sets or declares `page` before it reads it', () => {
   for (const [code, needsPage] of [
     ['page.url()', true],
     ['pages().length', false],
@@ -34,7 +34,7 @@ test('a page is needed unless the code is certain to have set it, or has one of 
   }
 });
 
-test('the last value is what comes back, also before empty statements, and braces are a value if they can be', async () => {
+test('returns the last value, even before empty statements, and treats trailing braces as an object', async () => {
   for (const [code, value] of [
     ['1;;', 1],
     ['1;\n;\n// the end', 1],
@@ -55,15 +55,15 @@ test('the last value is what comes back, also before empty statements, and brace
   }
 });
 
-test('what the parser takes and V8 refuses is told with line and caret too', () => {
-  for (const [code, words] of [
+test('shows line and caret of code that only V8 rejects', () => {
+  for (const [code, expected] of [
     ['let await = 1', 'line 1, column 5:\n  let await = 1\n      ^'],
     ['const x = 1;\n  let await = x', 'line 2, column 7:\n    let await = x\n        ^'],
     ['{ a: 1, b: }', 'line 1, column 10:'],
   ]) {
     assert.throws(
       () => compile(code),
-      (error) => error.name === 'SyntaxError' && error.message.includes(words),
+      (error) => error.name === 'SyntaxError' && error.message.includes(expected),
       code,
     );
   }

@@ -1,4 +1,4 @@
-/** Relays and browsers that go away and come back, between calls and in the middle of one. */
+/** Relays, browsers and pages that disappear and come back, between calls and during a call. */
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
@@ -12,7 +12,7 @@ import { startSite } from '../harness/site.mjs';
 const site = await startSite({
   '/': '<title>Still here</title>',
   '/never': () => {},
-  '/begun': '',
+  '/started': '',
 });
 after(() => site.stop());
 
@@ -20,7 +20,7 @@ async function relayPid(home) {
   return JSON.parse(await readFile(path.join(home.path, 'state.json'), 'utf8')).pid;
 }
 
-test('a relay that was killed is started again, and page and state are as they were', async () => {
+test('restarts a relay that was killed, and keeps page and state', async () => {
   const chain = await startChain();
   const agent = await startAgent({ home: chain.relay.home, port: chain.relay.port });
   try {
@@ -28,13 +28,13 @@ test('a relay that was killed is started again, and page and state are as they w
     await endProcess(chain.relay.child, 'SIGKILL');
     const { text } = await agent.execute('[state.n, await page.title()]');
     assert.equal(text, '[1,"Still here"]');
-    const isBegun = site.asked('/never');
+    const hasStarted = site.asked('/never');
     const dying = agent.execute(`await page.goto('${site.url('/never')}')`, { timeout: 20 });
-    await isBegun;
+    await hasStarted;
     process.kill(await relayPid(chain.relay.home), 'SIGKILL');
     assert.match(
       (await dying).text,
-      /Next: The connection to the browser was lost, and what was under way may have happened\. Call again: `page` and `state` are kept\.$/,
+      /Next: The connection to the browser was lost, and what was in flight may have taken effect\. Call again: `page` and `state` are kept\.$/,
     );
     assert.equal((await agent.execute('state.n')).text, '1');
     assert.match((await agent.reset()).text, /page: http/);
@@ -44,29 +44,29 @@ test('a relay that was killed is started again, and page and state are as they w
   } finally {
     await agent.stop();
     const pid = await relayPid(chain.relay.home);
-    assert.ok(isRunning(pid), 'it outlives the server that started it');
+    assert.ok(isRunning(pid), 'the relay outlives the server that started it');
     process.kill(pid);
-    await until('the relay is ended', () => !isRunning(pid));
+    await until('the relay has exited', () => !isRunning(pid));
     await chain.stop();
   }
 });
 
-test('a browser that was killed is told of with what to do, and a new one is used', async () => {
+test('reports a browser that was killed, and uses the next one', async () => {
   const chain = await startChain();
   const agent = await startAgent({ home: chain.relay.home, port: chain.relay.port });
   let next;
   try {
     await agent.execute(`await page.goto('${site.url('/')}'); state.n = 1`);
-    const isBegun = site.asked('/begun');
+    const hasStarted = site.asked('/started');
     const dying = agent.execute(
-      `await page.evaluate(() => fetch('/begun').then(() => new Promise(() => {})))`,
+      `await page.evaluate(() => fetch('/started').then(() => new Promise(() => {})))`,
       { timeout: 20 },
     );
-    await isBegun;
+    await hasStarted;
     await endProcess(chain.chromium.child, 'SIGKILL');
     assert.match(
       (await dying).text,
-      /Next: The browser has gone, and what was under way may have happened\. Ask the person to open it, then call again\.$/,
+      /Next: The browser disconnected, and what was in flight may have taken effect\. Ask the user to open it, then call again\.$/,
     );
     const gone = await agent.execute('page.title()');
     assert.equal(gone.error.kind, 'no-extension');
@@ -78,7 +78,7 @@ test('a browser that was killed is told of with what to do, and a new one is use
     );
     assert.equal(
       text,
-      '[The tab in use was closed: `page` is a new, empty tab.]\n[1,"Still here"]',
+      '[The tab in use was closed. `page` is a new, empty tab.]\n[1,"Still here"]',
     );
   } finally {
     await agent.stop();
@@ -87,28 +87,28 @@ test('a browser that was killed is told of with what to do, and a new one is use
   }
 });
 
-test('a page that has crashed is told of, with a next step that works', async () => {
+test('reports a page that crashed, with a remedy that works', async () => {
   const chain = await startChain();
   const agent = await startAgent({ home: chain.relay.home, port: chain.relay.port });
   const crashed =
-    'The page has crashed. Go on in a new one: `const url = page.url(); page = await context.newPage(); await page.goto(url)`.';
+    'The page crashed. Continue in a new tab: `const url = page.url(); page = await context.newPage(); await page.goto(url)`.';
   try {
     await agent.execute(`await page.goto('${site.url('/')}')`);
     const crash = `const session = await context.newCDPSession(page); const waiting = page.evaluate(() => new Promise(() => {})); session.send('Page.crash').catch(() => {}); await waiting`;
-    const asIs = [
+    const onCrashedPage = [
       'await page.evaluate(() => 1)',
       'await snapshot()',
       'await page.reload()',
       `await page.goto('${site.url('/')}')`,
     ];
-    for (const code of [crash, ...asIs]) {
+    for (const code of [crash, ...onCrashedPage]) {
       const { text, isError } = await agent.execute(code, { timeout: 5 });
       assert.ok(isError && text.endsWith(`Next: ${crashed}`), text);
     }
     assert.equal(
       (await agent.execute('page.title()')).text.trim(),
       `[${crashed}]`,
-      'no value, and it is said why',
+      'no value, but the reason',
     );
     const { text } = await agent.execute(
       'const url = page.url(); page = await context.newPage(); await page.goto(url); page.title()',

@@ -1,4 +1,4 @@
-/** Nothing hangs: code that does not end is ended, and the agent is told what was lost. */
+/** Limits of time and memory, cancelling and reset: nothing hangs, and the agent learns what was lost. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -7,46 +7,50 @@ import { memoryOf, startAgent, useAgent, workerOf } from '../harness/agent.mjs';
 import { useChain } from '../harness/chain.mjs';
 import { isRunning, until } from '../harness/processes.mjs';
 
+let finish;
 const shared = useChain({
   args: ['--client-mode', 'multi-client'],
-  pages: { '/': '<title>Here</title>here', '/never': () => {}, '/begun': '' },
+  pages: {
+    '/': '<title>Here</title>here',
+    '/never': () => {},
+    '/started': '',
+    '/finish': (_, response) => (finish = () => response.end()),
+  },
 });
 const agent = useAgent(shared, ['--memory', '400']);
 const { run, fails } = agent;
 
-/** Code that says when it has begun, and then does `what`. */
-const begun = (what) => `await fetch('${shared.site.url('/begun')}'); ${what}`;
+/** Code that requests `/started`, and then runs `code`. */
+const announced = (code) => `await fetch('${shared.site.url('/started')}'); ${code}`;
 const prepare = () => run(`state.kept = 1; await page.goto('${shared.site.url('/')}')`);
-/** After a worker was replaced: the page is the one in use before, and the state is empty. */
+/** After the worker was replaced, the page in use is the same and the state is empty. */
 async function assertReplaced() {
   assert.equal((await run('[state.kept ?? 0, await page.title()]')).text, '[0,"Here"]');
 }
 
-test('code that never returns, and a loop that never ends, are ended at their timeout', async () => {
+test('stops code that never returns or loops forever at its timeout', async () => {
   for (const code of ['await new Promise(() => {})', 'while (true) {}']) {
     await prepare();
-    const began = performance.now();
-    const { text, error } = await fails(`console.log('so far'); ${code}`, { timeout: 0.7 });
-    assert.ok(performance.now() - began < 10_000);
+    const { text, error } = await fails(`console.log('before'); ${code}`, { timeout: 0.7 });
     assert.equal(error.kind, 'timeout');
     assert.match(
       text,
-      /^so far\nError: The code did not finish within 0\.7 s and was stopped\.\nNext: `state` and variables are lost; `page` is kept/,
+      /^before\nError: The code did not finish within 0\.7 s and was stopped\.\nNext: `state` and variables are lost; `page` is kept/,
     );
-    assert.ok(!text.includes('reset'), 'the worker is as new already');
+    assert.ok(!text.includes('reset'), 'the worker is new already');
     await assertReplaced();
   }
 });
 
-test('a page that never loads gives up before the call is ended, so nothing is lost', async () => {
+test('times out the loading of a page before the call, so that no state is lost', async () => {
   await prepare();
   const { text } = await fails(`await page.goto('${shared.site.url('/never')}')`, { timeout: 5 });
   assert.match(text, /page\.goto: Timeout 4000ms exceeded/);
-  assert.match(text, /Next: The page does not finish loading/);
+  assert.match(text, /Next: The page did not finish loading/);
   assert.equal((await run('state.kept')).text, '1');
 });
 
-test('a dialog is dismissed; one that the code takes and never answers does not block for ever', async () => {
+test('dismisses dialogs, and is not blocked by one that the code leaves open', async () => {
   await prepare();
   assert.equal((await run('page.evaluate(() => confirm("sure?"))')).text, 'false');
   const { text } = await fails('page.on("dialog", () => {}); await page.evaluate(() => alert(1))', {
@@ -56,7 +60,7 @@ test('a dialog is dismissed; one that the code takes and never answers does not 
   await run(`page = await context.newPage(); await page.goto('${shared.site.url('/')}')`);
 });
 
-test('a page that hangs, or has shown a dialog, stays the page in use, and no tab is opened in its place', async () => {
+test('keeps a page that hangs or shows a dialog as the page in use', async () => {
   await prepare();
   const here = (await run('[page.url(), pages().length]')).text;
   for (const stuck of [
@@ -70,14 +74,14 @@ test('a page that hangs, or has shown a dialog, stays the page in use, and no ta
     assert.match((await run('pages()')).text, / {2}<- page/);
   }
   const { text } = await fails('await snapshot()', { timeout: 4 });
-  await run('await page.close()'); // whatever it said: the other tests need one that answers
+  await run('await page.close()'); // The other tests need one that responds.
   assert.match(
     text,
-    /Timeout 3200ms exceeded[\s\S]*Next: The page does not answer: it is busy, or shows a dialog/,
+    /Timeout 3200ms exceeded[\s\S]*Next: The page does not respond: it is busy or shows a dialog/,
   );
 });
 
-test('a worker that says what cannot be read is ended at once, and not at its timeout', async () => {
+test('stops a worker that writes garbage without waiting for the timeout', async () => {
   for (const bytes of ['[123, 10]', '[255, 10]']) {
     await prepare();
     const { text, error } = await fails(
@@ -90,7 +94,7 @@ test('a worker that says what cannot be read is ended at once, and not at its ti
   }
 });
 
-test('memory that grows without bound ends the code, in the heap and outside of it', async () => {
+test('stops code that uses too much memory, in the heap or outside of it', async () => {
   for (const code of [
     'const all = []; for (;;) all.push(new Array(100000).fill(all.length));',
     'const all = []; for (;;) { all.push(Buffer.alloc(2e7, 1)); await 0; }',
@@ -103,12 +107,12 @@ test('memory that grows without bound ends the code, in the heap and outside of 
   }
 });
 
-test('memory that grows between calls, by what code has left running, ends the worker, and the next call is told', async () => {
+test('stops a worker whose memory grows between calls, and reports it in the next call', async () => {
   await prepare();
   const { pid } = await agent.started();
   const worker = await workerOf(pid);
   await run('state.all = []; setInterval(() => state.all.push(Buffer.alloc(2e7, 1)), 20); 0');
-  await until('the worker is ended', () => !isRunning(worker));
+  await until('the worker has exited', () => !isRunning(worker));
   const { text } = await run('page.title()');
   assert.equal(
     text,
@@ -116,28 +120,24 @@ test('memory that grows between calls, by what code has left running, ends the w
   );
 });
 
-test('the memory that large code took in the server is soon given back', async () => {
+test('frees the memory that large code takes in the server', async () => {
   const large = await startAgent({ home: shared.chain.relay.home, port: shared.chain.relay.port });
   try {
     await large.execute('1');
     const before = await memoryOf(large.pid);
     assert.equal((await large.execute(`"${'x'.repeat(5e6)}".length`)).text, '5000000');
-    // The buffer of the longest line so far stays.
-    await until(
-      'the rest is given back',
-      async () => (await memoryOf(large.pid)) < before + 24,
-      6_000,
-    );
+    // The buffer of the longest line stays.
+    await until('the rest is freed', async () => (await memoryOf(large.pid)) < before + 24);
   } finally {
     await large.stop();
   }
 });
 
-test('code with half a character in it, as a text has that was cut, is run', async () => {
+test('runs code that contains a lone surrogate', async () => {
   assert.equal((await run(`"${'😀'.slice(0, 1)} ${'😀'}"`)).text, '\ufffd 😀');
 });
 
-test('arguments that execute does not take are an error that says so; nothing is run or lost by it', async () => {
+test('rejects invalid arguments of execute, without running or losing anything', async () => {
   await prepare();
   const { client } = await agent.started();
   const wrong = [
@@ -173,15 +173,13 @@ test('arguments that execute does not take are an error that says so; nothing is
   );
 });
 
-test('a reset does not wait for code that runs: that is ended, and both it and what waited behind it say why', async () => {
+test('a reset stops running code and rejects queued calls, and both report why', async () => {
   await prepare();
-  const isBegun = shared.site.asked('/begun');
-  const running = agent.fails(begun('await new Promise(() => {})'), { timeout: 50 });
-  await isBegun;
+  const hasStarted = shared.site.asked('/started');
+  const running = agent.fails(announced('await new Promise(() => {})'), { timeout: 50 });
+  await hasStarted;
   const waiting = agent.fails('state.kept = 3', { timeout: 50 });
-  const began = performance.now();
   const { text } = await agent.reset();
-  assert.ok(performance.now() - began < 15_000);
   assert.match(text, /^Reconnected; `state` is empty\.\npage: http/);
   assert.match(
     (await running).text,
@@ -195,14 +193,14 @@ test('a reset does not wait for code that runs: that is ended, and both it and w
   await assertReplaced();
 });
 
-test('a reset that is cancelled is not told of as code that was given up', async () => {
+test('a cancelled reset is not reported as cancelled code', async () => {
   await prepare();
   const { pid } = await agent.started();
   const worker = await workerOf(pid);
   const abort = new AbortController();
   const reset = agent.reset({ signal: abort.signal });
   await until(
-    'it has begun: the new worker is there',
+    'the reset has started a new worker',
     async () => ![undefined, worker].includes(await workerOf(pid)),
   );
   abort.abort();
@@ -210,16 +208,16 @@ test('a reset that is cancelled is not told of as code that was given up', async
   await assertReplaced();
 });
 
-test('a cancelled call is ended at once, and the next one is told what was lost', async () => {
+test('stops the code of a cancelled call, and reports the loss in the next call', async () => {
   await prepare();
   const { pid } = await agent.started();
   const worker = await workerOf(pid);
   const abort = new AbortController();
-  const isBegun = shared.site.asked('/begun');
-  const call = agent.execute(begun('while (true) {}'), { signal: abort.signal });
-  isBegun.then(() => abort.abort());
+  const hasStarted = shared.site.asked('/started');
+  const call = agent.execute(announced('while (true) {}'), { signal: abort.signal });
+  hasStarted.then(() => abort.abort());
   await assert.rejects(call);
-  await until('the worker is ended', () => !isRunning(worker));
+  await until('the worker has exited', () => !isRunning(worker));
   const { text } = await run('page.title()');
   assert.equal(
     text,
@@ -227,7 +225,7 @@ test('a cancelled call is ended at once, and the next one is told what was lost'
   );
 });
 
-test('a worker that was killed is replaced, in a call and between calls', async () => {
+test('replaces a worker that was killed, during a call or between calls', async () => {
   await prepare();
   const { pid } = await agent.started();
   process.kill(await workerOf(pid), 'SIGKILL');
@@ -236,55 +234,55 @@ test('a worker that was killed is replaced, in a call and between calls', async 
     text,
     /^\[The process that runs the code had exited\. `state` and variables are lost.*\]\nHere$/,
   );
-  const isBegun = shared.site.asked('/begun');
-  const dying = agent.fails(begun('await new Promise(() => {})'), { timeout: 20 });
-  await isBegun;
+  const hasStarted = shared.site.asked('/started');
+  const dying = agent.fails(announced('await new Promise(() => {})'), { timeout: 20 });
+  await hasStarted;
   process.kill(await workerOf(pid), 'SIGKILL');
   assert.match((await dying).text, /exited \(signal: 9 \(SIGKILL\)\)[\s\S]*Call again/);
   await assertReplaced();
 });
 
-test('an agent that asks for progress gets it, and is answered other things meanwhile', async () => {
+test('sends progress on request, and answers other requests meanwhile', async () => {
   const messages = [];
   const { client } = await agent.started();
-  const isBegun = shared.site.asked('/begun');
-  let isDone = false;
-  const onprogress = ({ progress, message }) => messages.push([progress, message]);
-  const call = run(begun('await new Promise((resolve) => setTimeout(resolve, 2_300))'), {
-    onprogress,
-  }).then(() => (isDone = true));
-  await isBegun;
+  const hasStarted = shared.site.asked('/finish');
+  const call = run(`await fetch('${shared.site.url('/finish')}')`, {
+    onprogress: ({ progress, message }) => messages.push([progress, message]),
+  });
+  await hasStarted;
   assert.equal((await client.listTools()).tools.length, 2);
-  assert.equal(isDone, false);
+  await until('two messages have arrived', () => messages.length >= 2);
+  finish();
   await call;
-  assert.deepEqual(messages.slice(0, 2), [
-    [1, 'running for 1 s'],
-    [2, 'running for 2 s'],
-  ]);
+  assert.deepEqual(
+    messages.slice(0, 2).map(([progress]) => progress),
+    [1, 2],
+  );
+  messages.forEach(([, message]) => assert.match(message, /^running for \d+ s$/));
 });
 
-test('a server that was killed leaves no worker behind, even one that loops', async () => {
+test('a server that was killed leaves no worker behind, even a looping one', async () => {
   const doomed = await startAgent({ home: shared.chain.relay.home, port: shared.chain.relay.port });
   await doomed.execute('1');
   const worker = await workerOf(doomed.pid);
-  const isBegun = shared.site.asked('/begun');
-  const call = doomed.execute(begun('while (true) {}'), { timeout: 50 }).catch(() => {});
-  await isBegun;
+  const hasStarted = shared.site.asked('/started');
+  const call = doomed.execute(announced('while (true) {}'), { timeout: 50 }).catch(() => {});
+  await hasStarted;
   process.kill(doomed.pid, 'SIGKILL');
-  await until('the worker is ended', () => !isRunning(worker));
+  await until('the worker has exited', () => !isRunning(worker));
   await call;
 });
 
-test('an agent that leaves in the middle of a call leaves nothing behind', async () => {
+test('an agent that disconnects during a call leaves no process behind', async () => {
   const leaving = await startAgent({
     home: shared.chain.relay.home,
     port: shared.chain.relay.port,
   });
   await leaving.execute('1');
   const worker = await workerOf(leaving.pid);
-  const isBegun = shared.site.asked('/begun');
-  leaving.execute(begun('while (true) {}'), { timeout: 50 }).catch(() => {});
-  await isBegun;
+  const hasStarted = shared.site.asked('/started');
+  leaving.execute(announced('while (true) {}'), { timeout: 50 }).catch(() => {});
+  await hasStarted;
   await leaving.stop();
-  await until('server and worker are ended', () => !isRunning(worker) && !isRunning(leaving.pid));
+  await until('server and worker have exited', () => !isRunning(worker) && !isRunning(leaving.pid));
 });

@@ -1,4 +1,4 @@
-/** Several agents, one browser: taking turns with nothing set up, or all at once in `multi-client`. */
+/** Several agents, one browser: they take turns by default, or work at the same time with `multi-client`. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -7,17 +7,29 @@ import { startAgent } from '../harness/agent.mjs';
 import { useChain } from '../harness/chain.mjs';
 import { startChain, until } from '../harness/processes.mjs';
 
-/** The upper button adds an item before the others; the lower ones say in the title who was pressed. */
+/** The first button adds an item before the others. The buttons of items put their number into the title. */
 const LIST = `<title>List</title><button onclick="add()">Add</button><ul></ul><iframe name="inner" srcdoc="<button onclick='top.document.title = 1'>Inner</button>"></iframe>
   <script>let count = 0; function add() { const n = count++; document.querySelector('ul').insertAdjacentHTML('afterbegin', '<li><button onclick="document.title = ' + n + '">Press</button>'); } add()</script>`;
 
+/** Responses to `/meet`, which are sent when two requests have come. */
+const meeting = [];
 const shared = useChain({
-  pages: { '/a': '<title>A</title>', '/b': '<title>B</title>', '/list': LIST, '/x': 'of the site' },
+  pages: {
+    '/a': '<title>A</title>',
+    '/b': '<title>B</title>',
+    '/list': LIST,
+    '/x': 'from the site',
+    '/meet': (_, response) => {
+      if (meeting.push(response) === 2) {
+        meeting.forEach((waiting) => waiting.end());
+      }
+    },
+  },
 });
-const isLetGo = () =>
-  until('the slot is free', async () => (await shared.chain.relay.status()).clients === 0);
+const isReleased = (chain = shared.chain) =>
+  until('no client is connected', async () => (await chain.relay.status()).clients === 0);
 
-/** Agents on a chain, stopped when the test is done. */
+/** Starts agents for `use` and stops them afterwards. */
 async function withAgents(chain, argsOfEach, use) {
   const agents = await Promise.all(
     argsOfEach.map((args) => startAgent({ home: chain.relay.home, port: chain.relay.port, args })),
@@ -26,7 +38,7 @@ async function withAgents(chain, argsOfEach, use) {
     await use(...agents);
   } finally {
     await Promise.all(agents.map((agent) => agent.stop()));
-    await until('the slot is free', async () => (await chain.relay.status()).clients === 0);
+    await isReleased(chain);
   }
 }
 
@@ -36,14 +48,14 @@ const textOf = async (call) => {
   return text;
 };
 
-test('an idle server lets go of the browser, and takes it back with page and state as they were', () =>
+test('releases the browser when idle, and reconnects with page and state kept', () =>
   withAgents(shared.chain, [['--idle', '0.3']], async (agent) => {
     await textOf(
       agent.execute(
         `await page.goto('${shared.site.url('/a')}'); state.n = 7; state.tabs = { main: page, other: await context.newPage() }`,
       ),
     );
-    await isLetGo();
+    await isReleased();
     assert.equal(
       await textOf(
         agent.execute(
@@ -55,7 +67,7 @@ test('an idle server lets go of the browser, and takes it back with page and sta
     await textOf(agent.execute('await state.tabs.other.close(); await page.close()'));
   }));
 
-test('what the state holds of the browser is good again after it was let go', () =>
+test('rebinds the browser objects in state after a reconnect', () =>
   withAgents(shared.chain, [['--idle', '0.3']], async (agent) => {
     await textOf(
       agent.execute(`await page.goto('${shared.site.url('/list')}');
@@ -63,7 +75,7 @@ test('what the state holds of the browser is good again after it was let go', ()
       state.ofFrame = state.frame.locator('button'); state.map = new Map([['page', page], [page, 'key']]); state.set = new Set([page]); globalThis.kept = [page, context, browser];
       state.frozen = Object.freeze([page])`),
     );
-    await isLetGo();
+    await isReleased();
     for (const [code, text] of [
       ['state.locator.innerText()', 'Add'],
       ['state.inFrame.getByRole("button").innerText()', 'Inner'],
@@ -81,32 +93,32 @@ test('what the state holds of the browser is good again after it was let go', ()
     }
     assert.match(
       (await agent.execute('state.frozen[0].title()')).text,
-      /Next: That tab is gone, or the object is of an earlier connection/,
+      /Next: The tab was closed, or this object is from an earlier connection/,
     );
     await textOf(agent.execute('await page.close()'));
   }));
 
-test('listeners, routes and emulation that went with the connection are told of once, and only if there were any', () =>
+test('reports once that listeners, routes and emulation are gone, and only if there were any', () =>
   withAgents(shared.chain, [['--idle', '0.3']], async (agent) => {
     await textOf(
       agent.execute(
-        `await page.goto('${shared.site.url('/a')}'); await page.route('**/x', (route) => route.fulfill({ body: 'of the route' }))`,
+        `await page.goto('${shared.site.url('/a')}'); await page.route('**/x', (route) => route.fulfill({ body: 'from the route' }))`,
       ),
     );
-    const ask = () =>
+    const request = () =>
       textOf(agent.execute(`page.evaluate(() => fetch('/x').then((response) => response.text()))`));
-    assert.equal(await ask(), 'of the route');
-    await isLetGo();
+    assert.equal(await request(), 'from the route');
+    await isReleased();
     assert.equal(
-      await ask(),
-      '[The connection to the browser is a new one: listeners, routes and emulation that the code had set are gone.]\nof the site',
+      await request(),
+      '[Reconnected to the browser: listeners, routes and emulation set by earlier code are gone.]\nfrom the site',
     );
-    await isLetGo();
-    assert.equal(await ask(), 'of the site');
+    await isReleased();
+    assert.equal(await request(), 'from the site');
     await textOf(agent.execute('await page.close()'));
   }));
 
-test('refs of a snapshot hold after the browser was let go, under whatever numbers Playwright would give them now', () =>
+test('keeps refs valid after a reconnect, although Playwright would number elements differently', () =>
   withAgents(shared.chain, [['--idle', '0.3']], async (agent) => {
     const press = (ref) =>
       textOf(
@@ -119,7 +131,7 @@ test('refs of a snapshot hold after the browser was let go, under whatever numbe
     const first = await textOf(
       agent.execute(`await page.goto('${shared.site.url('/list')}'); snapshot()`),
     );
-    await isLetGo();
+    await isReleased();
     assert.equal(await press(refs(first, 'button "Press"')[0]), '0');
     assert.equal(await press(refs(first, 'button "Inner"')[0]), '1', 'in a frame');
     const second = await textOf(
@@ -127,7 +139,7 @@ test('refs of a snapshot hold after the browser was let go, under whatever numbe
         `await page.getByText('Add').click(); await page.getByText('Add').click(); snapshot()`,
       ),
     );
-    await isLetGo();
+    await isReleased();
     assert.deepEqual(
       [
         await press(refs(second, 'button "Press"')[0]),
@@ -136,16 +148,16 @@ test('refs of a snapshot hold after the browser was let go, under whatever numbe
       ['2', '0'],
     );
     const third = await textOf(agent.execute(`await page.getByText('Add').click(); snapshot()`));
-    assert.equal(new Set(refs(third, '')).size, refs(third, '').length, 'no number is given twice');
-    await isLetGo();
+    assert.equal(new Set(refs(third, '')).size, refs(third, '').length, 'all refs are unique');
+    await isReleased();
     assert.equal(
       await textOf(agent.execute('snapshot({ diff: true })')),
-      'no change since the last snapshot',
+      'No changes since the last snapshot.',
     );
     await textOf(agent.execute('await page.close()'));
   }));
 
-test('refs into a page that has changed meanwhile press nothing else, and are told of at once', () =>
+test('rejects stale refs of a changed page before anything runs', () =>
   withAgents(shared.chain, [['--idle', '0.3']], async (agent) => {
     const text = await textOf(
       agent.execute(`await page.goto('${shared.site.url('/list')}'); snapshot()`),
@@ -156,25 +168,23 @@ test('refs into a page that has changed meanwhile press nothing else, and are to
         `state.press = page.locator('aria-ref=${ref}'); await page.getByText('Add').click()`,
       ),
     );
-    await isLetGo();
-    const began = performance.now();
-    const { text: told } = await agent.execute(`await page.locator('aria-ref=${ref}').click()`, {
+    await isReleased();
+    const { text: message } = await agent.execute(`await page.locator('aria-ref=${ref}').click()`, {
       timeout: 20,
     });
     assert.match(
-      told,
-      /the refs of the last snapshot do not hold any more.*Nothing was run\nNext: Refs are of the latest snapshot only/,
+      message,
+      /The refs of the last snapshot are stale.*Nothing was run\.\nNext: Refs are valid for the latest snapshot only/,
     );
-    assert.ok(performance.now() - began < 10_000);
     assert.match(
       (await agent.execute('await state.press.click({ timeout: 500 })')).text,
-      /Timeout 500ms exceeded[\s\S]*Next: Refs are of the latest snapshot only/,
+      /Timeout 500ms exceeded[\s\S]*Next: Refs are valid for the latest snapshot only/,
     );
     assert.equal(await textOf(agent.execute('page.title()')), 'List');
     await textOf(agent.execute('await page.close()'));
   }));
 
-test('code that may take another tab, and does, leaves none behind that was opened for it', () =>
+test('closes a tab that it opened for code which then used another', () =>
   withAgents(shared.chain, [[]], async (agent) => {
     await textOf(
       agent.execute(
@@ -191,11 +201,15 @@ test('code that may take another tab, and does, leaves none behind that was open
     assert.match(await take('/b'), /^\["B",\d+\]$/);
     assert.equal(Number(await textOf(agent.execute('pages().length'))), before);
     await textOf(agent.execute('await page.close()'));
-    assert.match(await take('/nowhere'), /\["",\d+\]$/, 'and without one it gets a new tab');
+    assert.match(
+      await take('/nowhere'),
+      /\["",\d+\]$/,
+      'if no tab matches, the code gets a new one',
+    );
     await textOf(agent.execute('await page.close()'));
   }));
 
-test('two servers take turns: the second waits in standby until the first is idle', () =>
+test('two servers take turns: the second waits until the first is idle', () =>
   withAgents(
     shared.chain,
     [
@@ -203,7 +217,7 @@ test('two servers take turns: the second waits in standby until the first is idl
       ['--idle', '0.3'],
     ],
     async (first, second) => {
-      await textOf(second.execute('"its worker is there now, so that it can be quick"'));
+      await textOf(second.execute('"its worker has started, so it connects without delay"'));
       await textOf(
         first.execute(`await page.goto('${shared.site.url('/a')}'); state.who = 'first'`),
       );
@@ -227,7 +241,7 @@ test('two servers take turns: the second waits in standby until the first is idl
     },
   ));
 
-test('a slot that stays busy is an error that names its holder, and nothing is lost by it', () =>
+test('reports the client that keeps the browser busy, and works once it disconnects', () =>
   withAgents(
     shared.chain,
     [
@@ -239,9 +253,8 @@ test('a slot that stays busy is an error that names its holder, and nothing is l
       const { activeClientId } = await (
         await fetch(`http://127.0.0.1:${shared.chain.relay.port}/client-slot`)
       ).json();
-      const began = performance.now();
       const { text, isError, error } = await waiting.execute('2');
-      assert.ok(isError && performance.now() - began > 600);
+      assert.ok(isError);
       assert.equal(error.kind, 'busy');
       assert.match(
         text,
@@ -255,7 +268,7 @@ test('a slot that stays busy is an error that names its holder, and nothing is l
     },
   ));
 
-test('in multi-client two servers work at once, each with its own page and state', async () => {
+test('with multi-client, two servers work at the same time, each with its own page and state', async () => {
   const chain = await startChain({ args: ['--client-mode', 'multi-client'] });
   try {
     await withAgents(chain, [[], []], async (first, second) => {
@@ -269,7 +282,7 @@ test('in multi-client two servers work at once, each with its own page and state
       const both = [first, second].map((agent) =>
         textOf(
           agent.execute(
-            'await new Promise((r) => setTimeout(r, 300)); [state.path, await page.title(), pages().length]',
+            `await fetch('${shared.site.url('/meet')}'); [state.path, await page.title(), pages().length]`,
           ),
         ),
       );

@@ -1,4 +1,4 @@
-/** `tabwire exec` and its short forms, as a shell uses them. */
+/** `tabwire exec`, `tabs`, `snapshot` and `screenshot` in a shell. */
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -20,27 +20,27 @@ const shared = useChain({
   },
 });
 
-/** Runs a command in the chain's home; `input` goes to its stdin. */
+/** Runs a command in the home of the chain, with `input` on stdin. */
 async function tabwire(
   args,
   { input = '', interruptAt = undefined, home = shared.chain.relay.home } = {},
 ) {
   await prepareRunner(home);
   const child = spawn(TABWIRE, args, { env: { ...process.env, TABWIRE_HOME: home.path } });
-  const heard = { stdout: '', stderr: '' };
-  child.stdout.on('data', (data) => (heard.stdout += data));
-  child.stderr.on('data', (data) => (heard.stderr += data));
-  child.stdin.on('error', () => {}); // a command that refuses its arguments may be gone before it is fed
+  const printed = { stdout: '', stderr: '' };
+  child.stdout.on('data', (data) => (printed.stdout += data));
+  child.stderr.on('data', (data) => (printed.stderr += data));
+  child.stdin.on('error', () => {}); // A command that rejects its arguments may exit first.
   child.stdin.end(input);
   interruptAt?.then(() => child.kill('SIGINT'));
   const [code] = await once(child, 'close');
-  return { code, ...heard };
+  return { code, ...printed };
 }
 
 const openUrls = () =>
   inExtension(shared.chain, async () => (await chrome.tabs.query({})).map((tab) => tab.url).sort());
 
-test('code comes from the command line, a file or stdin, and its value is printed', async () => {
+test('runs code from the command line, a file or stdin, and prints its value', async () => {
   const folder = await temporaryFolder('shell');
   await writeFile(path.join(folder.path, 'code.js'), 'console.log("from a file");\nreturn 1 + 1;');
   assert.deepEqual(await tabwire(['exec', '-e', '6 * 7']), { code: 0, stdout: '42\n', stderr: '' });
@@ -52,7 +52,7 @@ test('code comes from the command line, a file or stdin, and its value is printe
   await folder.remove();
 });
 
-test('the tabs are as they were when a run is done', async () => {
+test('closes the tabs that it opened', async () => {
   const before = await openUrls();
   assert.equal(
     (await tabwire(['exec', '-e', `await page.goto('${shared.site.url('/one')}'); page.title()`]))
@@ -61,16 +61,16 @@ test('the tabs are as they were when a run is done', async () => {
   );
   assert.deepEqual(await openUrls(), before);
   await tabwire(['exec', '--timeout', '1', '-e', 'await page.title(); for (;;) {}']);
-  assert.deepEqual(await openUrls(), before, 'also when its code had to be ended');
+  assert.deepEqual(await openUrls(), before, 'even if the code was stopped');
   const code = `await page.goto('${shared.site.url('/two')}'); await new Promise(() => {})`;
   assert.equal(
     (await tabwire(['exec', '-e', code], { interruptAt: shared.site.asked('/two') })).code,
     4,
   );
-  assert.deepEqual(await openUrls(), before, 'or was interrupted');
+  assert.deepEqual(await openUrls(), before, 'or interrupted');
 });
 
-test('a shell gets all of the output; what is too long even for it is an error', async () => {
+test('prints the whole output, and fails if even a shell cannot have all of it', async () => {
   for (const length of [300_000, 30_000_000]) {
     assert.equal(
       (await tabwire(['exec', '-e', `"x".repeat(${length})`])).stdout.length,
@@ -82,11 +82,11 @@ test('a shell gets all of the output; what is too long even for it is an error',
   assert.ok(stdout.startsWith('x'.repeat(64 << 20)));
   assert.match(
     stderr,
-    /^Error: RangeError: the output is longer than 67108864 characters; what came after them is lost\nNext: /,
+    /^Error: RangeError: The output is longer than 67108864 characters; the rest was discarded\.\nNext: /,
   );
 });
 
-test('the exit code tells a fault of the code from one of the set-up and from the clock', async () => {
+test('exits with different codes for errors in the code, in the set-up, and timeouts', async () => {
   const thrown = await tabwire(['exec', '-e', 'throw new Error("mine")']);
   assert.equal(thrown.code, 1);
   assert.match(thrown.stderr, /Error: mine/);
@@ -96,7 +96,7 @@ test('the exit code tells a fault of the code from one of the set-up and from th
   assert.equal((await tabwire(['exec', '--timeout', 'soon'])).code, 2);
 });
 
-test('--json is one object for a program, and pictures are written to files', async () => {
+test('--json prints one object, and images are written to files', async () => {
   const folder = await temporaryFolder('shell');
   const { stdout } = await tabwire([
     'exec',
@@ -115,7 +115,7 @@ test('--json is one object for a program, and pictures are written to files', as
   await folder.remove();
 });
 
-test('--json is an object also where nothing could be run', async () => {
+test('--json prints an object even if nothing could be run', async () => {
   const unusable = await temporaryFolder('shell');
   await writeFile(path.join(unusable.path, 'auth-token'), 'no token');
   const nothing = path.join(unusable.path, 'nothing.js');
@@ -142,7 +142,7 @@ test('--json is an object also where nothing could be run', async () => {
   await unusable.remove();
 });
 
-test('a picture that cannot be written costs nothing of the answer', async () => {
+test('prints the value even if an image cannot be written', async () => {
   const code = 'await page.setContent("<p>x"); await screenshot(); "the value"';
   const {
     stdout,
@@ -154,30 +154,30 @@ test('a picture that cannot be written costs nothing of the answer', async () =>
     stderr,
     /^Error: Cannot write an image to \/nowhere\/at\/all: No such file.*\nNext: /,
   );
-  const told = JSON.parse(
+  const result = JSON.parse(
     (await tabwire(['exec', '--json', '--images', '/nowhere/at/all', '-e', code])).stdout,
   );
   assert.deepEqual(
-    [told.ok, told.text, told.images, told.error.kind],
+    [result.ok, result.text, result.images, result.error.kind],
     [false, 'the value', [], 'unwritable'],
   );
 });
 
-test('a reader that has enough ends a command quietly', async () => {
+test('exits quietly when its output is no longer read', async () => {
   const { home } = shared.chain.relay;
   await prepareRunner(home);
   for (const args of [['tabs'], ['exec', '-e', '"line\\n".repeat(100_000)']]) {
-    // The pipe is closed before anything is written to it.
+    // The pipe is closed before the command writes to it.
     const child = spawn(TABWIRE, args, { env: { ...process.env, TABWIRE_HOME: home.path } });
     child.stdout.destroy();
-    let heard = '';
-    child.stderr.on('data', (data) => (heard += data));
+    let printed = '';
+    child.stderr.on('data', (data) => (printed += data));
     const [code] = await once(child, 'close');
-    assert.deepEqual([code, heard], [0, ''], args[0]);
+    assert.deepEqual([code, printed], [0, ''], args[0]);
   }
 });
 
-test('a picture for a shell has all of the page, and is what its name says', async () => {
+test('saves screenshots of the whole page in the format of the file name', async () => {
   await openTabs(shared.chain, [shared.site.url('/tall')]);
   const folder = await temporaryFolder('shell');
   const take = async (name, ...more) => {
@@ -202,7 +202,7 @@ test('a picture for a shell has all of the page, and is what its name says', asy
   await folder.remove();
 });
 
-test('tabs, snapshot and screenshot are short forms, of a tab by number or a part of its address', async () => {
+test('tabs, snapshot and screenshot find a tab by index or part of its URL', async () => {
   await openTabs(shared.chain, [shared.site.url('/one'), shared.site.url('/two')]);
   const folder = await temporaryFolder('shell');
   const listed = await tabwire(['tabs']);
@@ -211,7 +211,7 @@ test('tabs, snapshot and screenshot are short forms, of a tab by number or a par
   const tabs = JSON.parse((await tabwire(['tabs', '--json'])).stdout);
   assert.equal(tabs[index].title, 'One');
   assert.match((await tabwire(['snapshot', index])).stdout, /- button "Press" \[ref=e\d+\]/);
-  assert.match((await tabwire(['snapshot'])).stderr, /there are \d tabs:[\s\S]*Next: Name one tab/);
+  assert.match((await tabwire(['snapshot'])).stderr, /There are \d tabs:[\s\S]*Next: Name one tab/);
   const file = path.join(folder.path, 'shot.png');
   const taken = await tabwire(['screenshot', '/two', '--labels', '--full-page', '-o', file]);
   assert.deepEqual([taken.code, taken.stdout], [0, `${file}\n`]);

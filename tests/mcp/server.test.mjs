@@ -1,0 +1,137 @@
+/** The MCP server as its clients see it: the tools, and the transports stdio and HTTP. */
+
+import assert from 'node:assert/strict';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile, writeFile } from 'node:fs/promises';
+import http from 'node:http';
+import path from 'node:path';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+
+import { asAgent, prepareRunner, useAgent } from '../harness/agent.mjs';
+import { useChain } from '../harness/chain.mjs';
+import { TABWIRE, endProcess, until } from '../harness/processes.mjs';
+
+const shared = useChain({ args: ['--client-mode', 'multi-client'] });
+const agent = useAgent(shared);
+
+test('offers two tools that cost few tokens and carry hints', async () => {
+  const { client } = await agent.started();
+  const { tools } = await client.listTools();
+  assert.deepEqual(
+    tools.map(({ name }) => name),
+    ['execute', 'reset'],
+  );
+  // A token is about four characters of English or JSON; three is a safe estimate.
+  const tokens = JSON.stringify(tools).length / 3;
+  assert.ok(tokens <= 1_200, `${tokens} tokens`);
+  assert.deepEqual(tools[0].inputSchema.required, ['code']);
+  assert.equal(tools[0].annotations.destructiveHint, true);
+  assert.equal(tools[0].annotations.openWorldHint, true);
+  assert.equal(tools[1].annotations.idempotentHint, true);
+  assert.match(client.getInstructions(), /user's own browser/);
+  assert.ok(client.getInstructions().length < 600);
+});
+
+test('works with the MCP inspector', async () => {
+  const inspector = fileURLToPath(new URL('../node_modules/.bin/mcp-inspector', import.meta.url));
+  const { relay } = shared.chain;
+  await prepareRunner(relay.home);
+  const inspect = async (...args) => {
+    const { stdout } = await promisify(execFile)(
+      inspector,
+      ['--cli', '-e', `TABWIRE_HOME=${relay.home.path}`, TABWIRE, 'mcp', ...args],
+      { timeout: 60_000 },
+    );
+    return JSON.parse(stdout);
+  };
+  assert.equal((await inspect('--method', 'tools/list')).tools.length, 2);
+  const { content } = await inspect(
+    '--method',
+    'tools/call',
+    '--tool-name',
+    'execute',
+    '--tool-arg',
+    'code=return 6 * 7',
+  );
+  assert.deepEqual(content, [{ type: 'text', text: '42' }]);
+});
+
+/** Starts the server over HTTP, and runs `use` with its URL and the token. */
+async function withHttpServer(use) {
+  const { home, port } = shared.chain.relay;
+  await prepareRunner(home);
+  const child = spawn(TABWIRE, ['mcp', '--http', '127.0.0.1:0', '--port', String(port)], {
+    env: { ...process.env, TABWIRE_HOME: home.path },
+  });
+  let printed = '';
+  child.stdout.on('data', (data) => (printed += data));
+  try {
+    const [url] = await until('the server listens', () =>
+      /http:\/\/127\.0\.0\.1:\d+\/mcp/.exec(printed),
+    );
+    const token = (await readFile(path.join(home.path, 'auth-token'), 'utf8')).trim();
+    assert.ok(!printed.includes(token));
+    await use(url, token);
+  } finally {
+    await endProcess(child);
+  }
+}
+
+/** The status of the response to a POST request. `fetch` would not send some of the headers. */
+async function post(url, headers) {
+  const accept = 'application/json, text/event-stream';
+  const request = http.request(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', accept, ...headers },
+  });
+  request.end('{}');
+  const [response] = await once(request, 'response');
+  response.resume();
+  return response.statusCode;
+}
+
+test('over HTTP, requires the current token and rejects web pages', () =>
+  withHttpServer(async (url, token) => {
+    const bearer = { authorization: `Bearer ${token}` };
+    assert.equal(await post(url, {}), 401);
+    assert.match(
+      (await (await fetch(url, { method: 'POST' })).json()).error,
+      /missing or wrong\. Send the content of the file `auth-token` in Tabwire's home as `Authorization: Bearer`/,
+    );
+    assert.equal(await post(url, { authorization: 'Bearer wrong' }), 401);
+    assert.equal(await post(url, { ...bearer, origin: 'https://example.com' }), 403);
+    assert.equal(await post(url, { ...bearer, host: 'example.com' }), 403);
+    assert.equal(await post(url, { ...bearer, 'sec-fetch-site': 'cross-site' }), 403);
+
+    const file = path.join(shared.chain.relay.home.path, 'auth-token');
+    await writeFile(file, 'A'.repeat(token.length));
+    assert.equal(await post(url, bearer), 401, 'a token that is no longer in the file is rejected');
+    await writeFile(file, token);
+    assert.notEqual(await post(url, bearer), 401);
+  }));
+
+test('over HTTP, serves a client with the token', () =>
+  withHttpServer(async (url, token) => {
+    const client = new Client({ name: 'tests', version: '1' });
+    const headers = { authorization: `Bearer ${token}` };
+    await client.connect(
+      new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } }),
+    );
+    const remote = asAgent(client);
+    const code = 'state.n = 1; await page.setContent("<title>Far</title>"); page.title()';
+    assert.equal((await remote.execute(code)).text, 'Far');
+    assert.equal((await remote.execute('state.n')).text, '1');
+    await remote.stop();
+  }));
+
+test('over HTTP, listens on this machine only', () =>
+  assert.rejects(
+    promisify(execFile)(TABWIRE, ['mcp', '--http', '0.0.0.0:0']),
+    /Tabwire listens on 127\.0\.0\.1 only/,
+  ));
