@@ -1,6 +1,6 @@
 /**
- * Records what real clients say to a page as they connect, from their own protocol logs, on Chromium's own port:
- * `node tests/record_transcripts.mjs` writes `fixtures/transcripts/`. Run it again when a client's version changes.
+ * Records which commands real clients send to a page when they connect to Chromium's own port, and writes them to
+ * `fixtures/transcripts/`. Run `node tests/record_transcripts.mjs` when the version of a client changes.
  */
 
 import { execFile } from 'node:child_process';
@@ -11,24 +11,21 @@ import { promisify } from 'node:util';
 import { FIXTURES_DIR, startChromium } from './harness/processes.mjs';
 
 const run = promisify(execFile);
+const FOLDER = path.join(FIXTURES_DIR, 'transcripts');
 
 const CLIENTS = [
-  { name: 'playwright', module: 'playwright-core', debug: 'pw:protocol', connect: playwrightCode },
-  {
-    name: 'playwright',
-    module: 'playwright-core-of-last-year',
-    debug: 'pw:protocol',
-    connect: playwrightCode,
-  },
-  { name: 'puppeteer', module: 'puppeteer-core', debug: '', connect: puppeteerCode },
+  { name: 'playwright', module: 'playwright-core', code: playwrightCode },
+  { name: 'playwright', module: 'playwright-core-1.56', code: playwrightCode },
+  { name: 'puppeteer', module: 'puppeteer-core', code: puppeteerCode },
 ];
 
+/** With `DEBUG=pw:protocol`, Playwright logs every message. */
 function playwrightCode(module, url) {
   return `import pw from '${module}'; const browser = await pw.chromium.connectOverCDP('${url}'); await browser.close();`;
 }
 
+/** Puppeteer truncates its own log, so this transport logs what it sends. */
 function puppeteerCode(module, url) {
-  // Its own log is cut short, so its transport is listened to.
   return `import puppeteer from '${module}'; import WebSocket from 'ws';
     const socket = new WebSocket('${url}', { perMessageDeflate: false });
     await new Promise((resolve) => socket.once('open', resolve));
@@ -38,8 +35,8 @@ function puppeteerCode(module, url) {
     await browser.pages(); await browser.disconnect();`;
 }
 
-/** The JSON objects of a log line, wherever they start. */
-function* sentMessages(log) {
+/** The commands in a log. A message may start anywhere in its line. */
+function* sentCommands(log) {
   for (const line of log.split('\n')) {
     const start = line.indexOf('{');
     if (start < 0 || /RECV|◀/.test(line)) {
@@ -51,37 +48,34 @@ function* sentMessages(log) {
         yield message;
       }
     } catch {
-      // A line that only looks like a message.
+      // The line only looks like a message.
     }
   }
 }
 
-const chromium = await startChromium({});
-const folder = path.join(FIXTURES_DIR, 'transcripts');
-await mkdir(folder, { recursive: true });
+async function record({ name, module, code }, url) {
+  const manifest = new URL(`node_modules/${module}/package.json`, import.meta.url);
+  const { version } = JSON.parse(await readFile(manifest, 'utf8'));
+  const { stdout, stderr } = await run('node', ['--input-type=module', '-e', code(module, url)], {
+    cwd: new URL('.', import.meta.url),
+    env: { ...process.env, DEBUG: 'pw:protocol', DEBUG_COLORS: '0', DEBUG_DEPTH: '20' },
+    maxBuffer: 1 << 26,
+  });
+  const sent = [...sentCommands(stderr + stdout)];
+  const session = sent.find(({ method }) => method === 'Page.getFrameTree')?.sessionId;
+  const toPage = sent
+    .filter(({ sessionId }) => sessionId === session)
+    .map(({ method, params }) => ({ method, params: params ?? {} }));
+  const file = path.join(FOLDER, `${name}-${version}.json`);
+  await writeFile(file, `${JSON.stringify({ client: name, version, toPage }, null, 1)}\n`);
+  console.log(`${file}: ${toPage.length} commands`);
+}
+
+const chromium = await startChromium();
 try {
-  for (const { name, module, debug, connect } of CLIENTS) {
-    const { version } = JSON.parse(
-      await readFile(new URL(`node_modules/${module}/package.json`, import.meta.url), 'utf8'),
-    );
-    const code = connect(module, chromium.ownUrl);
-    const { stdout, stderr } = await run('node', ['--input-type=module', '-e', code], {
-      cwd: new URL('.', import.meta.url),
-      env: { ...process.env, DEBUG: debug, DEBUG_COLORS: '0', DEBUG_DEPTH: '20' },
-      maxBuffer: 1 << 26,
-    });
-    const sent = [...sentMessages(stderr + stdout)].map(({ method, params, sessionId }) => ({
-      method,
-      params: params ?? {},
-      sessionId,
-    }));
-    const session = sent.find(({ method }) => method === 'Page.getFrameTree')?.sessionId;
-    const said = sent
-      .filter((message) => message.sessionId === session)
-      .map(({ method, params }) => ({ method, params }));
-    const file = path.join(folder, `${name}-${version}.json`);
-    await writeFile(file, `${JSON.stringify({ client: name, version, toPage: said }, null, 1)}\n`);
-    console.log(`${file}: ${said.length} commands`);
+  await mkdir(FOLDER, { recursive: true });
+  for (const client of CLIENTS) {
+    await record(client, chromium.ownUrl);
   }
 } finally {
   await chromium.stop();

@@ -1,33 +1,35 @@
 /**
- * The whole chain: Playwright through relay and extension to a real Chromium, against the same Chromium's own port.
+ * Compares Playwright through the whole chain with Playwright on Chromium's own port.
  *
  *   cargo build --release && node tests/bench/chain.mjs [--json] [--profile] [--rounds N]
  *
- * Two Chromiums are started alike, one with the extension and one without, so that neither a second debugger client nor
- * an extension slows down the one that Tabwire is compared with; while one is measured the other has nothing to do.
- * Both act on a page as `newPage` makes it. Through the own port that is a page in front; through Tabwire it is a tab in the
- * background, where Chrome draws as little as it can: what that costs is Tabwire's to make good, so it counts.
- * The two take turns, action by action. A figure is the median of its rounds, a ratio the median of the rounds' ratios; the
- * ratio is what counts.
+ * It starts two Chromiums, one with the extension and one without, so that neither the extension nor a second debugger
+ * slows down the baseline. While one is measured, the other is idle. Both sides use a page that `newPage` opens: on the own
+ * port that is the active tab, through Tabwire it is a background tab, where Chrome draws as little as possible. That cost
+ * counts, because Tabwire causes it. The sides alternate action by action. A figure is the median of its rounds, and a
+ * ratio is the median of the ratios of the rounds.
  */
 
-process.env.TABWIRE_BIN ??= new URL('../../target/release/tabwire', import.meta.url).pathname;
-const { startChain, startChromium } = await import('../harness/processes.mjs');
-const { startSite } = await import('../harness/site.mjs');
-const { chromium: playwright } = await import('playwright-core');
-const { median } = await import('./figures.mjs');
-const { profile } = await import('./profile.mjs');
+import './release_binary.mjs';
+
+import { chromium as playwright } from 'playwright-core';
+
+import { startChain, startChromium } from '../harness/processes.mjs';
+import { startSite } from '../harness/site.mjs';
+import { median, timed } from './figures.mjs';
+import { profile } from './profile.mjs';
 
 const TARGET = 1.6;
 const EVENTS = 2_000;
 
 const page = `<!doctype html><title>bench</title><style>body { font: 16px sans-serif }</style>
-<h1>A page to work on</h1><button onclick="this.textContent = ++clicks">0</button> <input>
+<h1>A test page</h1><button onclick="this.textContent = ++clicks">0</button> <input>
 <ul>${'<li>One of many lines of text, so that there is something to draw.'.repeat(50)}</ul><script>let clicks = 0</script>`;
 
 /**
- * What is measured: `run` does it once, `times` a round; `target` is the ratio to stay below.
- * @type {{ name: string, times: number, target?: number, run: (side: Side) => Promise<unknown>, after?: (side: Side, made: any) => Promise<unknown> }[]}
+ * What is measured: `run` performs the action once, `times` is how often per round, `target` is the highest ratio that
+ * passes, and `after` cleans up outside the measurement.
+ * @type {{ name: string, times: number, target?: number, run: (side: Side) => Promise<unknown>, after?: (side: Side, result: any) => Promise<unknown> }[]}
  */
 const ACTIONS = [
   { name: 'evaluate', times: 60, target: TARGET, run: ({ page }) => page.evaluate('6 * 7') },
@@ -51,7 +53,7 @@ const ACTIONS = [
     times: 4,
     target: TARGET,
     run: ({ context }) => context.newPage(),
-    after: (_, made) => made.close(),
+    after: (_side, page) => page.close(),
   },
   { name: `${EVENTS} console events`, times: 2, run: receiveEvents },
 ];
@@ -60,11 +62,11 @@ const ACTIONS = [
 
 /** @param {Side} side */
 async function receiveEvents({ page }) {
-  let left = EVENTS;
+  let remaining = EVENTS;
   const all = new Promise((resolve) => {
     const onEvent = () => {
-      left -= 1;
-      if (left === 0) {
+      remaining -= 1;
+      if (remaining === 0) {
         page.off('console', onEvent);
         resolve(undefined);
       }
@@ -92,10 +94,9 @@ async function connect(url, site) {
 async function measure(action, side) {
   const times = [];
   for (let n = 0; n < action.times; n += 1) {
-    const started = performance.now();
-    const made = await action.run(side);
-    times.push(performance.now() - started);
-    await action.after?.(side, made);
+    let result;
+    times.push(await timed(async () => (result = await action.run(side))));
+    await action.after?.(side, result);
   }
   return median(times);
 }
@@ -107,29 +108,32 @@ async function compare(tabwire, own, rounds) {
     tabwire: /** @type {number[]} */ ([]),
     own: /** @type {number[]} */ ([]),
   }));
-  // The first round only warms up.
+  // Round 0 warms up and is not counted.
   for (let round = 0; round <= rounds; round += 1) {
     for (const result of results) {
       const order = round % 2 === 0 ? ['tabwire', 'own'] : ['own', 'tabwire'];
-      for (const which of order) {
-        const time = await measure(result.action, which === 'tabwire' ? tabwire : own);
+      for (const side of order) {
+        const time = await measure(result.action, side === 'tabwire' ? tabwire : own);
         if (round > 0) {
-          result[which].push(time);
+          result[side].push(time);
         }
       }
     }
   }
-  return results.map(({ action: { name, target }, ...times }) => {
-    const ratio = median(times.tabwire.map((time, round) => time / times.own[round]));
-    return {
-      name,
-      tabwire: median(times.tabwire),
-      own: median(times.own),
-      ratio,
-      target: target ?? null,
-      met: target === undefined ? null : ratio <= target,
-    };
-  });
+  return results.map(summarize);
+}
+
+/** @param {{ action: (typeof ACTIONS)[number], tabwire: number[], own: number[] }} times of each round */
+function summarize({ action: { name, target }, tabwire, own }) {
+  const ratio = median(tabwire.map((time, round) => time / own[round]));
+  return {
+    name,
+    tabwire: median(tabwire),
+    own: median(own),
+    ratio,
+    target: target ?? null,
+    met: target === undefined ? null : ratio <= target,
+  };
 }
 
 /** @param {Awaited<ReturnType<typeof compare>>} rows */
@@ -154,7 +158,7 @@ const rounds = Number(process.argv[process.argv.indexOf('--rounds') + 1]) || 7;
 
 const site = await startSite({ '/page': page });
 const chain = await startChain();
-const plain = await startChromium({});
+const plain = await startChromium();
 try {
   const tabwire = await connect(chain.cdpUrl, site);
   const own = await connect(plain.ownUrl, site);

@@ -1,76 +1,85 @@
 /**
- * What an agent waits for, and what its server costs: from start to an answered `tools/list`, the first `execute`, one
- * when all is warm, and memory. Medians of several rounds; npm and the starts of relay and browser are not in them. A
- * figure that misses its limit is a failure.
+ * Measures the MCP server: the time from its start to the reply to `tools/list`, a cold and a warm `execute`, and memory.
+ * Figures are medians of several rounds, without npm and without starting relay and browser. Exits with 1 if a figure
+ * exceeds its limit.
  *
  *   cargo build --release && node tests/bench/mcp.mjs
  */
 
-process.env.TABWIRE_BIN ??= new URL('../../target/release/tabwire', import.meta.url).pathname;
-const { memoryOf, startAgent, workerOf } = await import('../harness/agent.mjs');
-const { startChain, until } = await import('../harness/processes.mjs');
-const { chromium: playwright } = await import('playwright-core');
-const { median } = await import('./figures.mjs');
+import './release_binary.mjs';
+
+import { chromium as playwright } from 'playwright-core';
+
+import { memoryOf, startAgent, workerOf } from '../harness/agent.mjs';
+import { startChain } from '../harness/processes.mjs';
+import { median, timed } from './figures.mjs';
 
 const ROUNDS = 7;
 const WARM_CALLS = 50;
 const CODE = 'return page.title()';
 
-async function timed(run) {
-  const began = performance.now();
-  const value = await run();
-  return { ms: performance.now() - began, value };
-}
-
-const chain = await startChain({ args: ['--client-mode', 'multi-client'] });
-const { home, port } = chain.relay;
-const figures = { list: [], cold: [], warm: [], own: [], memory: [], worker: [] };
-await (await startAgent({ home, port })).stop();
-
-for (let round = 0; round < ROUNDS; round += 1) {
-  const { ms: list, value: agent } = await timed(async () => {
-    const started = await startAgent({ home, port });
-    await started.client.listTools();
-    return started;
+/** @param {any} chain @param {Record<string, number[]>} figures */
+async function measureRound(chain, figures) {
+  const { home, port } = chain.relay;
+  let agent;
+  const list = await timed(async () => {
+    agent = await startAgent({ home, port });
+    await agent.client.listTools();
   });
   figures.list.push(list);
-  figures.cold.push((await timed(() => agent.execute(CODE))).ms);
+  figures.cold.push(await timed(() => agent.execute(CODE)));
   figures.memory.push(await memoryOf(agent.pid));
   figures.worker.push(await memoryOf(await workerOf(agent.pid)));
+  await measureWarm(chain, agent, figures);
+  await agent.execute('await page.close()');
+  await agent.stop();
+  await chain.relay.waitForClients(0);
+}
 
-  // The page's own time: the same question from a Playwright that is connected already.
+/** Alternates with the same call from a Playwright that is connected already, which shows the page's own share. */
+async function measureWarm(chain, agent, figures) {
   const browser = await playwright.connectOverCDP(chain.cdpUrl);
   const page = await browser.contexts()[0].newPage();
   await page.title();
   for (let call = 0; call < WARM_CALLS; call += 1) {
-    figures.own.push((await timed(() => page.title())).ms);
-    figures.warm.push((await timed(() => agent.execute(CODE))).ms);
+    figures.own.push(await timed(() => page.title()));
+    figures.warm.push(await timed(() => agent.execute(CODE)));
   }
   await page.close();
   await browser.close();
-  await agent.execute('await page.close()');
-  await agent.stop();
-  await until('both have left', async () => (await chain.relay.status()).clients === 0);
 }
-await chain.stop();
 
-const warm = median(figures.warm);
-/** What was measured, its digits and unit, and the limit where there is one. */
-const rows = [
-  ['start to an answered tools/list', median(figures.list), 0, 'ms', 100],
-  ['first execute, cold', median(figures.cold), 0, 'ms', 2_000],
-  ['execute, warm', warm, 1, 'ms'],
-  ["… over the page's own time", warm - median(figures.own), 1, 'ms', 50],
-  ['server memory, without the worker', median(figures.memory), 1, 'MB', 15],
-  ['worker memory (Node and Playwright)', median(figures.worker), 0, 'MB'],
+/** Name, median, digits, unit, and limit if there is one. */
+const rowsOf = ({ list, cold, warm, own, memory, worker }) => [
+  ['start to tools/list reply', median(list), 0, 'ms', 100],
+  ['first execute, cold', median(cold), 0, 'ms', 2_000],
+  ['execute, warm', median(warm), 1, 'ms'],
+  ["… over the page's own time", median(warm) - median(own), 1, 'ms', 50],
+  ['server memory, without the worker', median(memory), 1, 'MB', 15],
+  ['worker memory (Node and Playwright)', median(worker), 0, 'MB'],
 ];
-console.log(`the MCP server, medians of ${ROUNDS} rounds`);
-for (const [what, measured, digits, unit, limit] of rows) {
+
+/** Prints a row and returns whether it is within its limit. */
+function printRow([name, measured, digits, unit, limit]) {
   const isMet = limit === undefined || measured <= limit;
-  const wanted =
+  const target =
     limit === undefined ? '' : `<= ${limit} ${unit}`.padEnd(14) + (isMet ? 'met' : 'MISSED');
-  console.log(
-    `${what.padEnd(40)}${`${measured.toFixed(digits)} ${unit}`.padStart(12)}   ${wanted}`.trimEnd(),
-  );
-  process.exitCode ||= isMet ? 0 : 1;
+  const figure = `${measured.toFixed(digits)} ${unit}`.padStart(12);
+  console.log(`${name.padEnd(40)}${figure}   ${target}`.trimEnd());
+  return isMet;
 }
+
+const chain = await startChain({ args: ['--client-mode', 'multi-client'] });
+const figures = { list: [], cold: [], warm: [], own: [], memory: [], worker: [] };
+try {
+  // The first start installs packages and warms the file cache.
+  await (await startAgent({ home: chain.relay.home, port: chain.relay.port })).stop();
+  for (let round = 0; round < ROUNDS; round += 1) {
+    await measureRound(chain, figures);
+  }
+} finally {
+  await chain.stop();
+}
+console.log(`MCP server, medians of ${ROUNDS} rounds`);
+const met = rowsOf(figures).map(printRow);
+process.exitCode = met.every(Boolean) ? 0 : 1;

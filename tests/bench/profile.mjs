@@ -1,19 +1,21 @@
 /**
- * Whose time it is: splits what a call through Tabwire takes between Chrome, the extension, the relay and the ways between
- * them. Inside the extension's service worker each call is timed from its arrival to its reply, and within it the time that
- * `chrome.debugger` has it; the relay's share is its processor time, because it does nothing but pass on.
+ * Splits the time of a call through Tabwire between Chrome, the extension, the relay and the transport between them. The
+ * extension's service worker times each call from its arrival to its reply, and within it the time that `chrome.debugger`
+ * takes. The relay's share is its processor time, because it only forwards.
  */
 
-import { chromium as playwright } from 'playwright-core';
+import { processorTime } from '../harness/process_stats.mjs';
+import { median } from './figures.mjs';
+import { openWorker } from './worker.mjs';
 
-import { EXTENSION_ID } from '../harness/processes.mjs';
-import { median, processorTime } from './figures.mjs';
+const ROUNDS = 5;
+const PROFILED = ['evaluate', 'goto', 'click', 'fill', 'newPage'];
 
-/** Runs in the service worker: notes how long each call is there, and how long Chrome has it. */
+/** Runs in the service worker. Records how long each call stays there, and how long Chrome has it. */
 function install() {
   /** @type {Map<number, number>} */
   const arrivals = new Map();
-  const notes = { inside: /** @type {number[]} */ ([]), chrome: /** @type {number[]} */ ([]) };
+  const records = { inside: /** @type {number[]} */ ([]), chrome: /** @type {number[]} */ ([]) };
   const parse = JSON.parse;
   JSON.parse = (text, ...rest) => {
     const arrived = performance.now();
@@ -29,7 +31,7 @@ function install() {
   WebSocket.prototype.send = function (text) {
     send.call(this, text);
     for (const [, id] of text.matchAll(/\{"id":(\d+),"(?:result|error)"/g)) {
-      notes.inside.push(performance.now() - (arrivals.get(Number(id)) ?? NaN));
+      records.inside.push(performance.now() - (arrivals.get(Number(id)) ?? NaN));
       arrivals.delete(Number(id));
     }
   };
@@ -37,28 +39,18 @@ function install() {
   chrome.debugger.sendCommand = (...args) => {
     const started = performance.now();
     const answer = sendCommand(...args);
-    const onAnswer = () => notes.chrome.push(performance.now() - started);
+    const onAnswer = () => records.chrome.push(performance.now() - started);
     answer.then(onAnswer, onAnswer);
     return answer;
   };
-  globalThis.takeBenchNotes = () => ({
-    inside: notes.inside.splice(0),
-    chrome: notes.chrome.splice(0),
+  globalThis.takeBenchRecords = () => ({
+    inside: records.inside.splice(0),
+    chrome: records.chrome.splice(0),
   });
 }
 
-/** @param {any} chain */
-async function openWorker(chain) {
-  const browser = await playwright.connectOverCDP(chain.chromium.ownUrl);
-  const context = browser.contexts()[0];
-  const isOurs = (worker) => worker.url().includes(EXTENSION_ID);
-  const worker =
-    context.serviceWorkers().find(isOurs) ?? (await context.waitForEvent('serviceworker', isOurs));
-  return { worker, close: () => browser.close() };
-}
-
-/** One bare command of a bare session, as often as it takes to average out. */
-const bare = {
+/** A single command of a raw session, often enough to average out. */
+const singleCommand = {
   name: 'one bare command',
   times: 300,
   run: async (side) => {
@@ -67,74 +59,72 @@ const bare = {
   },
 };
 
-/** @param {any} setup */
-export async function profile({ chain, tabwire, own, actions, measure, json }) {
-  const { worker, close } = await openWorker(chain);
-  await worker.evaluate(install);
-  const takeNotes = () => worker.evaluate(() => globalThis.takeBenchNotes());
-  const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
-  const wanted = ['evaluate', 'goto', 'click', 'fill', 'newPage'];
-  const rows = [];
-  for (const action of [bare, ...actions.filter(({ name }) => wanted.includes(name))]) {
-    const [totals, ofOwn] = [[], []];
-    for (let round = 0; round < 5; round += 1) {
-      totals.push(await measure(action, tabwire));
-      ofOwn.push(await measure(action, own));
+const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
+
+/** Pages that profiled actions opened. They are closed after the figures are read, because closing is not measured. */
+const opened = [];
+
+/** The same action, without cleaning up after each run. @param {any} action */
+const withoutCleanUp = (action) => ({
+  ...action,
+  after: undefined,
+  async run(side) {
+    const result = await action.run(side);
+    if (action.after) {
+      opened.push(result);
     }
-    await takeNotes();
-    const relayBefore = await processorTime(chain.relay.child.pid);
-    await measure({ ...action, after: undefined, run: keepingWhatItMakes(action) }, tabwire);
-    const relay = (await processorTime(chain.relay.child.pid)) - relayBefore;
-    const { inside, chrome } = await takeNotes();
-    const calls = inside.length / action.times;
-    // The clock of a service worker ticks every tenth of a millisecond, so a median of short times says little.
-    const [inChrome, inExtension] = [median(chrome), Math.max(0, mean(inside) - mean(chrome))];
-    rows.push({
-      name: action.name,
-      tabwire: median(totals),
-      own: median(ofOwn),
-      calls,
-      inChrome,
-      inExtension,
-      inRelay: relay / inside.length,
-    });
-    await Promise.all(made.splice(0).map((page) => page.close()));
+  },
+});
+
+/** @param {any} setup @param {any} worker @param {any} action */
+async function profileAction({ chain, tabwire, own, measure }, worker, action) {
+  const takeRecords = () => worker.run(() => globalThis.takeBenchRecords());
+  const [totals, ownTotals] = [[], []];
+  for (let round = 0; round < ROUNDS; round += 1) {
+    totals.push(await measure(action, tabwire));
+    ownTotals.push(await measure(action, own));
   }
-  await close();
-  if (json) {
+  await takeRecords();
+  const { pid } = chain.relay.child;
+  const before = await processorTime(pid);
+  await measure(withoutCleanUp(action), tabwire);
+  const relay = (await processorTime(pid)) - before;
+  const { inside, chrome } = await takeRecords();
+  await Promise.all(opened.splice(0).map((page) => page.close()));
+  return {
+    name: action.name,
+    tabwire: median(totals),
+    own: median(ownTotals),
+    calls: inside.length / action.times,
+    inChrome: median(chrome),
+    // A service worker's clock ticks every 0.1 ms, so a median of short times would say little.
+    inExtension: Math.max(0, mean(inside) - mean(chrome)),
+    inRelay: relay / inside.length,
+  };
+}
+
+/** @param {any} setup */
+export async function profile(setup) {
+  const worker = await openWorker(setup.chain);
+  await worker.run(install);
+  const rows = [];
+  const actions = setup.actions.filter(({ name }) => PROFILED.includes(name));
+  for (const action of [singleCommand, ...actions]) {
+    rows.push(await profileAction(setup, worker, action));
+  }
+  await worker.close();
+  if (setup.json) {
     console.log(JSON.stringify(rows, null, 2));
   } else {
     print(rows);
   }
 }
 
-/** @type {import('playwright-core').Page[]} Closed only after the figures are read, because closing is not what is measured. */
-const made = [];
-
-/** @param {any} action */
-function keepingWhatItMakes(action) {
-  return async (side) => {
-    const result = await action.run(side);
-    if (action.after) {
-      made.push(result);
-    }
-  };
-}
-
 /** @param {any[]} rows */
 function print(rows) {
   const line = (...[name, ...cells]) =>
     console.log(name.padEnd(18) + cells.map((cell) => cell.padStart(13)).join(''));
-  line(
-    'milliseconds',
-    'Tabwire',
-    'own port',
-    'calls',
-    'of a call:',
-    'Chrome',
-    'extension',
-    'relay',
-  );
+  line('milliseconds', 'Tabwire', 'own port', 'calls', 'per call:', 'Chrome', 'extension', 'relay');
   for (const { name, tabwire, own, calls, inChrome, inExtension, inRelay } of rows) {
     line(
       name,
@@ -145,7 +135,7 @@ function print(rows) {
       ...[inChrome, inExtension, inRelay].map((ms) => ms.toFixed(3)),
     );
   }
-  console.log(`calls: from the relay to the extension, for one action; several may be under way at once
-Chrome: chrome.debugger.sendCommand, the middle one; extension: its own code, on average; relay: processor time, on average
-What a bare command takes beyond these three are the ways between: two sockets, and Chrome's processes`);
+  console.log(`calls: from the relay to the extension, per action; several may be in flight at once
+Chrome: median of chrome.debugger.sendCommand; extension: mean of its own code; relay: mean processor time
+The rest of a single command is transport: two sockets, and messages between Chrome's processes`);
 }

@@ -1,25 +1,34 @@
-/** Tabs that no client has used yet, and what is special about some of them. */
+/** The first use of dormant tabs by each kind of client, and dormant tabs in unusual states. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { chromium as playwrightOfLastYear } from 'playwright-core-of-last-year';
-import puppeteer from 'puppeteer-core';
+import { chromium as olderPlaywright } from 'playwright-core-1.56';
 
-import { withBareClient } from '../harness/bare_client.mjs';
-import { attachedUrls, openTabs, useChain } from '../harness/chain.mjs';
+import {
+  attachedUrls,
+  openForegroundTab,
+  openTabs,
+  pageAt,
+  puppeteerOnOwnPort,
+  useChain,
+} from '../harness/chain.mjs';
 import { until } from '../harness/processes.mjs';
+import { withRawClient } from '../harness/raw_client.mjs';
 
 const NAMES = ['one', 'two', 'three', 'four', 'five', 'six'];
-/** Offers /second for prerendering when nothing debugs the page any more, and goes there once it had the time. */
-const PRERENDERS = `<title>First</title><script>
-  setTimeout(() => {
-    const rules = Object.assign(document.createElement('script'), { type: 'speculationrules' });
-    rules.textContent = JSON.stringify({ prerender: [{ source: 'list', urls: ['/second'], eagerness: 'immediate' }] });
-    document.head.append(rules);
-  }, 1000);
-  setTimeout(() => location.assign('/second'), 3000);
+/** Offers /second for prerendering when the test releases /offer, and goes there when the test releases /leave. */
+const PRERENDERS = `<title>First</title><script type="module">
+  await fetch('/offer');
+  const rules = Object.assign(document.createElement('script'), { type: 'speculationrules' });
+  rules.textContent = JSON.stringify({ prerender: [{ source: 'list', urls: ['/second'], eagerness: 'immediate' }] });
+  document.head.append(rules);
+  await fetch('/leave');
+  location.assign('/second');
 </script>`;
+/** Responses that the test sends when it is ready, by path. */
+const held = {};
+const hold = (name) => (_request, response) => (held[name] = response);
 const shared = useChain({
   pages: {
     ...Object.fromEntries(
@@ -29,15 +38,17 @@ const shared = useChain({
       ]),
     ),
     '/first': PRERENDERS,
+    '/offer': hold('offer'),
+    '/leave': hold('leave'),
     '/second':
-      '<title>Second</title><script>const prerendered = document.prerendering</script><a href="/one">on</a>',
+      "<title>Second</title><script>const prerendered = document.prerendering; fetch('/loaded')</script><a href='/one'>on</a>",
   },
 });
 
 const urlOf = (name) => shared.site.url(`/${name}`);
-const pageOf = (context, name) => context.pages().find((page) => page.url() === urlOf(name));
+const pageOf = (pages, name) => pageAt(pages, urlOf(name));
 
-test('using some of the tabs attaches exactly those', async () => {
+test('attaches exactly the tabs that are used', async () => {
   await openTabs(shared.chain, NAMES.map(urlOf));
   await shared.withPlaywright(async ({ context }) => {
     const used = ['two', 'four', 'five'];
@@ -48,7 +59,7 @@ test('using some of the tabs attaches exactly those', async () => {
   });
 });
 
-test('a function exposed in one page attaches that one, and others can have theirs afterwards', () =>
+test('exposing a function attaches only the page that exposes it', () =>
   shared.withPlaywright(async ({ context }) => {
     const [one, two] = [pageOf(context, 'one'), pageOf(context, 'two')];
     await one.exposeFunction('double', (n) => n * 2);
@@ -65,17 +76,22 @@ test('a function exposed in one page attaches that one, and others can have thei
     );
   }));
 
-test('a function exposed in all pages is there in all of them', () =>
+test('a function exposed on the context works in a dormant page', () =>
   shared.withPlaywright(async ({ context }) => {
     await context.exposeFunction('half', (n) => n / 2);
     assert.equal(await pageOf(context, 'three').evaluate(() => window.half(8)), 4);
   }));
 
-test('a prerendered page that takes the place of a dormant one can be used like any other', () =>
+test('a prerendered page that replaces a dormant one is usable', () =>
   shared.withPlaywright(async ({ context }) => {
-    const opened = context.waitForEvent('page');
-    await openTabs(shared.chain, [], { inFront: urlOf('first') });
-    const page = await opened;
+    const announced = context.waitForEvent('page');
+    await openForegroundTab(shared.chain, urlOf('first'));
+    const page = await announced;
+    // Chrome does not prerender for a page with a debugger, and opening the tab through Chromium's own port attached one.
+    const prerendered = shared.site.nextRequest('/loaded');
+    (await until('the page has loaded', () => held.offer)).end();
+    await prerendered;
+    (await until('the page is ready to leave', () => held.leave)).end();
     await page.waitForURL('**/second');
     assert.equal(await page.evaluate('prerendered'), true, 'Chrome prerendered it');
     assert.equal(await page.title(), 'Second');
@@ -86,42 +102,39 @@ test('a prerendered page that takes the place of a dormant one can be used like 
     await page.close();
   }));
 
-test('a frozen page stays so when a client connects, and thaws when it is used', async () => {
-  // Playwright would thaw it by merely connecting to Chromium's own port.
-  const person = await puppeteer.connect({
-    browserWSEndpoint: shared.chain.chromium.ownUrl,
-    defaultViewport: null,
-  });
+/** Freezes the page through Chromium's own port and returns a function that tells whether it still is. */
+async function freeze(own, url) {
+  const target = await own.waitForTarget((candidate) => candidate.type() === 'service_worker');
+  const worker = await target.worker();
+  const isFrozen = () =>
+    worker.evaluate(async (wanted) => (await chrome.tabs.query({ url: wanted }))[0].frozen, url);
+  const session = await pageAt(await own.pages(), url).createCDPSession();
+  await session.send('Page.setWebLifecycleState', { state: 'frozen' });
+  await until('the page is frozen', isFrozen);
+  return isFrozen;
+}
+
+test('connecting leaves a frozen page frozen, and using it unfreezes it', async () => {
+  // Playwright would unfreeze the page by connecting to Chromium's own port.
+  const own = await puppeteerOnOwnPort(shared.chain);
   try {
-    const worker = await (
-      await person.waitForTarget((target) => target.type() === 'service_worker')
-    ).worker();
-    const isFrozen = () =>
-      worker.evaluate(async (url) => (await chrome.tabs.query({ url }))[0].frozen, urlOf('six'));
-    const session = await (
-      await person.pages()
-    )
-      .find((page) => page.url() === urlOf('six'))
-      .createCDPSession();
-    await session.send('Page.setWebLifecycleState', { state: 'frozen' });
-    await until('it is frozen', isFrozen);
+    const isFrozen = await freeze(own, urlOf('six'));
     await shared.withPlaywright(async ({ context }) => {
       assert.equal(await isFrozen(), true);
-      const page = pageOf(context, 'six');
-      assert.equal(
-        await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 10, 'a timer ran'))),
-        'a timer ran',
+      const timer = await pageOf(context, 'six').evaluate(
+        () => new Promise((resolve) => setTimeout(resolve, 10, 'timer fired')),
       );
+      assert.equal(timer, 'timer fired');
       assert.equal(await isFrozen(), false);
     });
   } finally {
-    await person.disconnect();
+    await own.disconnect();
   }
 });
 
-test('what Chrome refuses for its parameters is refused, and not kept for later', async () => {
+test('rejects invalid parameters on a dormant tab as Chrome does, and does not journal them', async () => {
   await openTabs(shared.chain, [urlOf('six')]);
-  await withBareClient(shared.chain, async ({ client }) => {
+  await withRawClient(shared.chain, async ({ client }) => {
     const session = await client.attach(urlOf('six'));
     for (const [method, params] of [
       ['Page.addScriptToEvaluateOnNewDocument', {}],
@@ -129,43 +142,41 @@ test('what Chrome refuses for its parameters is refused, and not kept for later'
       ['Emulation.setTimezoneOverride', { timezoneId: 5 }],
       ['Runtime.addBinding', {}],
     ]) {
-      assert.equal((await client.ask(method, params, session)).error?.code, -32602, method);
+      const { error } = await client.request(method, params, session);
+      assert.equal(error?.code, -32602, method);
     }
   });
 });
 
-test('Playwright of last year uses dormant tabs', async () => {
-  const browser = await playwrightOfLastYear.connectOverCDP(shared.chain.cdpUrl);
+test('an older Playwright uses dormant tabs', async () => {
+  const browser = await olderPlaywright.connectOverCDP(shared.chain.cdpUrl);
   try {
-    const page = pageOf(browser.contexts()[0], 'three');
+    const [context] = browser.contexts();
+    const page = pageOf(context, 'three');
     assert.equal(await page.title(), 'three');
     await page.click('button');
     assert.equal(await page.textContent('button'), 'clicked');
-    assert.equal((await pageOf(browser.contexts()[0], 'four').goto(urlOf('four'))).status(), 200);
+    assert.equal((await pageOf(context, 'four').goto(urlOf('four'))).status(), 200);
     assert.equal((await attachedUrls(shared.chain)).length, 2);
   } finally {
     await browser.close();
+    await shared.chain.relay.waitForClients(0);
   }
 });
 
-test('Puppeteer uses dormant tabs', async () => {
-  const browser = await puppeteer.connect({
-    browserWSEndpoint: shared.chain.cdpUrl,
-    defaultViewport: null,
-  });
-  try {
+test('Puppeteer uses dormant tabs', () =>
+  shared.withPuppeteer(async (browser) => {
     const pages = await browser.pages();
-    const named = (name) => pages.find((page) => page.url() === urlOf(name));
-    assert.equal(await named('one').title(), 'one');
-    await named('two').click('button');
-    assert.equal(await named('two').$eval('button', (button) => button.textContent), 'clicked');
-    assert.equal((await named('five').goto(urlOf('five'))).status(), 200);
-    await named('six').exposeFunction('double', (n) => n * 2);
-    assert.equal(await named('six').evaluate(() => window.double(4)), 8);
-    await named('three').reload();
-    assert.equal(await named('three').title(), 'three');
+    assert.equal(await pageOf(pages, 'one').title(), 'one');
+    const two = pageOf(pages, 'two');
+    await two.click('button');
+    assert.equal(await two.$eval('button', (button) => button.textContent), 'clicked');
+    assert.equal((await pageOf(pages, 'five').goto(urlOf('five'))).status(), 200);
+    const six = pageOf(pages, 'six');
+    await six.exposeFunction('double', (n) => n * 2);
+    assert.equal(await six.evaluate(() => window.double(4)), 8);
+    const three = pageOf(pages, 'three');
+    await three.reload();
+    assert.equal(await three.title(), 'three');
     assert.equal((await attachedUrls(shared.chain)).length, 5);
-  } finally {
-    await browser.disconnect();
-  }
-});
+  }));

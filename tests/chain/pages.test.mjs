@@ -1,4 +1,4 @@
-/** Plain Playwright code on pages it makes: everything a script does every day, through the real chain. */
+/** Everyday Playwright code on pages that it opens, through the real chain. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -18,7 +18,7 @@ const shared = useChain({
   },
 });
 
-/** A test on a new page of a client of its own. */
+/** A test with its own client and a new page. */
 const pageTest = (name, run) =>
   test(name, () =>
     shared.withPlaywright(async ({ context, browser }) =>
@@ -26,27 +26,25 @@ const pageTest = (name, run) =>
     ),
   );
 
-test('the browser tells its real version and user agent', () =>
+test("reports the browser's real version and user agent", () =>
   shared.withPlaywright(async ({ browser, context }) => {
-    const { version } = await fetch(
-      `http://127.0.0.1:${new URL(shared.chain.chromium.ownUrl).port}/json/version`,
-    ).then(async (own) => {
-      const { Browser: product } = await own.json();
-      return { version: product.split('/')[1] };
-    });
-    assert.equal(browser.version(), version);
+    const { port } = new URL(shared.chain.chromium.ownUrl);
+    const { Browser: product } = await (
+      await fetch(`http://127.0.0.1:${port}/json/version`)
+    ).json();
+    assert.equal(browser.version(), product.split('/')[1]);
     const page = await context.newPage();
     assert.match(await page.evaluate(() => navigator.userAgent), /Chrome\/\d+/);
   }));
 
-pageTest('a new page navigates, and knows its title and address', async ({ page }) => {
+pageTest('a new page navigates and reports its title and URL', async ({ page }) => {
   const response = await page.goto(shared.site.url('/'));
   assert.equal(response.status(), 200);
   assert.equal(await page.title(), 'Home');
   assert.equal(page.url(), shared.site.url('/'));
 });
 
-pageTest('clicking a link navigates, back goes back, reload reloads', async ({ page }) => {
+pageTest('follows a link, goes back and forward, and reloads', async ({ page }) => {
   await page.goto(shared.site.url('/'));
   await page.click('a');
   await page.waitForURL('**/next');
@@ -60,26 +58,23 @@ pageTest('clicking a link navigates, back goes back, reload reloads', async ({ p
   assert.equal(await page.textContent('h1'), 'Hello');
 });
 
-pageTest(
-  'evaluate takes arguments, returns values and throws what the page throws',
-  async ({ page }) => {
-    assert.equal(await page.evaluate(([a, b]) => a * b, [6, 7]), 42);
-    assert.deepEqual(
-      await page.evaluate(() => ({ list: [1, null, 'ü'], nested: { deep: true } })),
-      { list: [1, null, 'ü'], nested: { deep: true } },
-    );
-    await assert.rejects(
-      page.evaluate(() => {
-        throw new Error('from the page');
-      }),
-      /from the page/,
-    );
-    const handle = await page.evaluateHandle(() => document.body);
-    assert.equal(await handle.evaluate((body) => body.tagName), 'BODY');
-  },
-);
+pageTest('evaluate passes arguments, returns values and throws page errors', async ({ page }) => {
+  assert.equal(await page.evaluate(([a, b]) => a * b, [6, 7]), 42);
+  assert.deepEqual(await page.evaluate(() => ({ list: [1, null, 'ü'], nested: { deep: true } })), {
+    list: [1, null, 'ü'],
+    nested: { deep: true },
+  });
+  await assert.rejects(
+    page.evaluate(() => {
+      throw new Error('from the page');
+    }),
+    /from the page/,
+  );
+  const handle = await page.evaluateHandle(() => document.body);
+  assert.equal(await handle.evaluate((body) => body.tagName), 'BODY');
+});
 
-pageTest('typing and clicking reach the page', async ({ page }) => {
+pageTest('types and clicks', async ({ page }) => {
   await page.goto(shared.site.url('/form'));
   await page.fill('input', 'filled');
   await page.click('button');
@@ -91,22 +86,19 @@ pageTest('typing and clicking reach the page', async ({ page }) => {
   await page.waitForFunction(() => document.title === 'typed');
 });
 
-pageTest(
-  'a screenshot is a picture of the page, though its tab is in the background',
-  async ({ page }) => {
-    await page.goto(shared.site.url('/'));
-    const viewport = await page.screenshot();
-    assert.equal(viewport.subarray(1, 4).toString(), 'PNG');
-    await page.evaluate(() => (document.body.style.background = 'rgb(255, 0, 0)'));
-    const element = await page.locator('h1').screenshot();
-    assert.notEqual(element.length, viewport.length);
-    for (let round = 0; round < 5; round += 1) {
-      await page.screenshot({ timeout: 5_000 });
-    }
-  },
-);
+pageTest('takes screenshots of a background tab', async ({ page }) => {
+  await page.goto(shared.site.url('/'));
+  const viewport = await page.screenshot();
+  assert.equal(viewport.subarray(1, 4).toString(), 'PNG');
+  await page.evaluate(() => (document.body.style.background = 'rgb(255, 0, 0)'));
+  const element = await page.locator('h1').screenshot();
+  assert.notEqual(element.length, viewport.length);
+  for (let round = 0; round < 5; round += 1) {
+    await page.screenshot();
+  }
+});
 
-pageTest('console messages and errors of the page arrive', async ({ page }) => {
+pageTest('delivers console messages and page errors', async ({ page }) => {
   const message = page.waitForEvent('console');
   await page.evaluate(() => console.log('hello', 42, { a: 1 }));
   assert.equal((await message).text(), 'hello 42 {a: 1}');
@@ -119,7 +111,7 @@ pageTest('console messages and errors of the page arrive', async ({ page }) => {
   assert.equal((await error).message, 'late');
 });
 
-pageTest('requests and responses are seen, with their bodies', async ({ page }) => {
+pageTest('delivers requests and responses with their bodies', async ({ page }) => {
   await page.goto(shared.site.url('/'));
   const response = page.waitForResponse('**/data');
   const request = page.waitForRequest('**/data');
@@ -128,31 +120,31 @@ pageTest('requests and responses are seen, with their bodies', async ({ page }) 
   assert.deepEqual(await (await response).json(), { answer: 42 });
 });
 
-pageTest('requests can be answered by the client', async ({ page }) => {
+pageTest('routes fulfill requests', async ({ page }) => {
   await page.route('**/data', (route) => route.fulfill({ json: { answer: 'routed' } }));
   await page.goto(shared.site.url('/'));
-  assert.deepEqual(await page.evaluate(() => fetch('/data').then((answer) => answer.json())), {
+  assert.deepEqual(await page.evaluate(() => fetch('/data').then((response) => response.json())), {
     answer: 'routed',
   });
 });
 
-pageTest('dialogs are answered', async ({ page }) => {
-  const said = [];
+pageTest('handles dialogs', async ({ page }) => {
+  const messages = [];
   page.on('dialog', (dialog) => {
-    said.push(`${dialog.type()}: ${dialog.message()}`);
+    messages.push(`${dialog.type()}: ${dialog.message()}`);
     dialog.accept('given');
   });
   assert.equal(await page.evaluate(() => prompt('name?')), 'given');
   assert.equal(await page.evaluate(() => confirm('sure?')), true);
-  assert.deepEqual(said, ['prompt: name?', 'confirm: sure?']);
+  assert.deepEqual(messages, ['prompt: name?', 'confirm: sure?']);
 });
 
-pageTest('frames inside the page are reached', async ({ page }) => {
+pageTest('reaches frames inside the page', async ({ page }) => {
   await page.goto(shared.site.url('/frames'));
   assert.equal(await page.frameLocator('iframe').locator('p').textContent(), 'inner');
 });
 
-pageTest('what is added before a page loads runs in it', async ({ page }) => {
+pageTest('init scripts and exposed functions are present after navigation', async ({ page }) => {
   await page.addInitScript(() => (window.added = 'before'));
   await page.exposeFunction('double', (n) => n * 2);
   await page.goto(shared.site.url('/'));
@@ -160,7 +152,7 @@ pageTest('what is added before a page loads runs in it', async ({ page }) => {
   assert.equal(await page.evaluate(() => window.double(21)), 42);
 });
 
-pageTest('cookies of the profile can be read and set', async ({ context }) => {
+pageTest('reads and sets cookies of the profile', async ({ context }) => {
   await context.addCookies([{ name: 'flavour', value: 'oat', url: shared.site.url('/') }]);
   const cookies = await context.cookies(shared.site.url('/'));
   assert.deepEqual(
@@ -169,7 +161,7 @@ pageTest('cookies of the profile can be read and set', async ({ context }) => {
   );
 });
 
-test('a closed page is gone from the context and from the browser', () =>
+test('closing a page removes it from the context and from the browser', () =>
   shared.withPlaywright(async ({ context }) => {
     const before = (await shared.chain.relay.status()).targets;
     const page = await context.newPage();
@@ -181,7 +173,7 @@ test('a closed page is gone from the context and from the browser', () =>
     assert.equal((await shared.chain.relay.status()).targets, before);
   }));
 
-pageTest('a second CDP session works beside the page', async ({ page, context }) => {
+pageTest('a second CDP session works next to the page', async ({ page, context }) => {
   const session = await context.newCDPSession(page);
   const { result } = await session.send('Runtime.evaluate', { expression: '6 * 7' });
   assert.equal(result.value, 42);
@@ -196,7 +188,7 @@ pageTest('a second CDP session works beside the page', async ({ page, context })
   );
 });
 
-test('a page of its own window of contexts is refused with advice', () =>
+test('rejects newContext and names the alternative', () =>
   shared.withPlaywright(async ({ browser }) => {
     await assert.rejects(browser.newContext(), /contexts\(\)\[0\]/);
   }));

@@ -1,23 +1,27 @@
-/** Tabs that pages and the person open: announced in time, with their opener, usable at once, and closed on either side. */
+/** Tabs that pages and the user open: when they are announced, with which opener, and that both sides can close them. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import puppeteer from 'puppeteer-core';
-
-import { clickAsPerson } from '../harness/bare_client.mjs';
-import { attachedUrls, inExtension, openTabs, useChain } from '../harness/chain.mjs';
+import {
+  actOnTab,
+  attachedUrls,
+  inExtension,
+  openForegroundTab,
+  openTabs,
+  pageAt,
+  useChain,
+} from '../harness/chain.mjs';
 import { until } from '../harness/processes.mjs';
+import { clickAsUser } from '../harness/raw_client.mjs';
+import { html } from '../harness/site.mjs';
 
-const written = (write) => (request, response) =>
-  response.setHeader('content-type', 'text/html').end(write(shared.site));
-
-/** Answers that a test gives when it likes. */
+/** Responses to /slow, which the test sends. */
 const held = [];
 
 const shared = useChain({
   pages: {
-    '/opener': written(
+    '/opener': html(
       (site) => `<title>Opener</title>
       <button id="same" onclick="window.opened = window.open('/popup?same')">same site</button>
       <button id="cross" onclick="window.open('${site.url('/popup?cross', 'localhost')}')">another site</button>
@@ -32,16 +36,18 @@ const shared = useChain({
       <a id="relNoopener" target="_blank" rel="noopener" href="/popup?relNoopener">link without opener</a>`,
     ),
     '/popup': `<title>Popup</title><button onclick="this.textContent = 'clicked'">press</button>`,
-    '/slow': (request, response) => held.push(response),
-    '/nothing': (request, response) => response.writeHead(204).end(),
+    '/slow': (_request, response) => held.push(response),
+    '/nothing': (_request, response) => response.writeHead(204).end(),
     '/data': 'data',
   },
 });
 
-const WITHIN = { timeout: 20_000 };
-/** A test with an opener that Playwright made and uses. */
+/** A popup that is never announced would otherwise block the file for Playwright's default of 30 seconds per wait. */
+const TIMEOUT = { timeout: 20_000 };
+
+/** A test with an opener that Playwright has opened. */
 const openerTest = (name, run) =>
-  test(name, WITHIN, () =>
+  test(name, TIMEOUT, () =>
     shared.withPlaywright(async ({ context, browser }) => {
       const opener = await context.newPage();
       await opener.goto(shared.site.url('/opener'));
@@ -49,64 +55,65 @@ const openerTest = (name, run) =>
     }),
   );
 
-const tabsAt = (url) =>
+const openPopup = async (opener, id) => {
+  const [popup] = await Promise.all([opener.waitForEvent('popup'), opener.click(`#${id}`)]);
+  return popup;
+};
+
+const countTabs = (url) =>
   inExtension(
     shared.chain,
     async (pattern) => (await chrome.tabs.query({ url: pattern })).length,
     url,
   );
 
-// ---- what pages open ----
+// ---- opened by pages ----
 
-/** Each way to open a page, where it goes, and whether that page can reach its opener. Chromium's own port names it for all. */
+/** Ways to open a page, its address, and whether it has `window.opener`. CDP names the opener for all of them. */
 const WAYS = {
-  same: { path: '/popup?same', reaches: true },
-  cross: { path: '/popup?cross', host: 'localhost', reaches: true },
-  sized: { path: '/popup?sized', reaches: true, width: 321 },
-  noopener: { path: '/popup?noopener', reaches: false },
-  plain: { path: '/popup?plain', reaches: false },
-  relOpener: { path: '/popup?relOpener', reaches: true },
-  relNoopener: { path: '/popup?relNoopener', reaches: false },
+  same: { path: '/popup?same', hasOpener: true },
+  cross: { path: '/popup?cross', host: 'localhost', hasOpener: true },
+  sized: { path: '/popup?sized', hasOpener: true, width: 321 },
+  noopener: { path: '/popup?noopener', hasOpener: false },
+  plain: { path: '/popup?plain', hasOpener: false },
+  relOpener: { path: '/popup?relOpener', hasOpener: true },
+  relNoopener: { path: '/popup?relNoopener', hasOpener: false },
 };
 
-for (const [id, { path, host, reaches, width }] of Object.entries(WAYS)) {
+for (const [id, { path, host, hasOpener, width }] of Object.entries(WAYS)) {
   openerTest(
-    `what ${id} opens is a popup of its page and usable at once`,
+    `a popup opened by #${id} has its opener and is usable`,
     async ({ opener, context }) => {
-      const [popup, page] = await Promise.all([
-        opener.waitForEvent('popup'),
-        context.waitForEvent('page'),
-        opener.click(`#${id}`),
-      ]);
-      assert.equal(popup, page);
+      const announced = context.waitForEvent('page');
+      const popup = await openPopup(opener, id);
+      assert.equal(popup, await announced);
       assert.equal(popup.url(), shared.site.url(path, host));
       assert.equal(await popup.opener(), opener);
       await popup.waitForLoadState();
       assert.equal(await popup.title(), 'Popup');
-      assert.equal(await popup.evaluate(() => window.opener !== null), reaches);
-      assert.equal(
-        await popup.evaluate((wanted) => wanted === undefined || innerWidth === wanted, width),
-        true,
-      );
+      assert.equal(await popup.evaluate(() => window.opener !== null), hasOpener);
+      if (width !== undefined) {
+        assert.equal(await popup.evaluate(() => innerWidth), width);
+      }
       await popup.click('button');
       assert.equal(await popup.textContent('button'), 'clicked');
     },
   );
 }
 
-openerTest('a popup that its page fills is a page like any other', async ({ opener }) => {
-  const [popup] = await Promise.all([opener.waitForEvent('popup'), opener.click('#empty')]);
+openerTest('an empty popup that its opener fills is usable', async ({ opener }) => {
+  const popup = await openPopup(opener, 'empty');
   assert.equal(popup.url(), 'about:blank');
   assert.equal(await popup.title(), 'Written');
   assert.equal(await popup.textContent('button'), 'press');
 });
 
-openerTest('a popup is announced with its document, and not before', async ({ opener }) => {
+openerTest('announces a popup with its document, not before', async ({ opener }) => {
   const targets = async () => (await shared.chain.relay.status()).targets;
   const before = await targets();
   const announced = opener.waitForEvent('popup');
   await opener.click('#slow');
-  const response = await until('it is asked for', () => held.shift());
+  const response = await until('the popup is requested', () => held.shift());
   assert.equal(await targets(), before);
   response.setHeader('content-type', 'text/html').end('<title>Slow</title>');
   const popup = await announced;
@@ -116,8 +123,8 @@ openerTest('a popup is announced with its document, and not before', async ({ op
 });
 
 for (const id of ['nothing', 'script']) {
-  openerTest(`a popup that never gets a page (${id}) is announced too`, async ({ opener }) => {
-    const [popup] = await Promise.all([opener.waitForEvent('popup'), opener.click(`#${id}`)]);
+  openerTest(`announces a popup that never gets a document (#${id})`, async ({ opener }) => {
+    const popup = await openPopup(opener, id);
     assert.equal(popup.url(), 'about:blank');
     assert.equal(await popup.evaluate(() => document.body.childElementCount), 0);
     await popup.goto(shared.site.url('/popup?later'));
@@ -125,63 +132,58 @@ for (const id of ['nothing', 'script']) {
   });
 }
 
-openerTest('requests of a popup are routed from its first use on', async ({ opener, context }) => {
+openerTest('routes requests of a popup from its first use', async ({ opener, context }) => {
   const routed = [];
   await context.route('**/data', (route) => {
     routed.push(route.request().url());
     return route.fulfill({ body: 'routed' });
   });
-  const [popup] = await Promise.all([opener.waitForEvent('popup'), opener.click('#same')]);
+  const popup = await openPopup(opener, 'same');
   assert.equal(await popup.evaluate(async () => (await fetch('/data')).text()), 'routed');
   assert.deepEqual(routed, [shared.site.url('/data')]);
 });
 
 openerTest(
-  'ten popups at once are all there, each with its opener',
+  'announces ten popups opened at once, each with its opener',
   async ({ opener, context }) => {
-    // Chrome opens one for each gesture.
+    // Chrome opens one popup for each user gesture, and each evaluate counts as one.
     await Promise.all(
       [...Array(10).keys()].map((index) =>
         opener.evaluate((number) => void window.open(`/popup?many-${number}`), index),
       ),
     );
-    const popups = await until('all are there', () => {
+    const popups = await until('all popups are announced', () => {
       const found = context.pages().filter((page) => page.url().includes('/popup?many-'));
       return found.length === 10 ? found : undefined;
     });
     for (const popup of popups) {
       assert.equal(await popup.opener(), opener);
     }
-    assert.deepEqual(
-      [...new Set(await Promise.all(popups.map((popup) => popup.title())))],
-      ['Popup'],
-    );
+    const titles = await Promise.all(popups.map((popup) => popup.title()));
+    assert.deepEqual([...new Set(titles)], ['Popup']);
   },
 );
 
 // ---- closing ----
 
 openerTest(
-  'a popup that the client closes is gone from the browser, and its page knows',
+  'closing a popup from the client closes its tab, and the opener sees it',
   async ({ opener }) => {
-    const [popup] = await Promise.all([opener.waitForEvent('popup'), opener.click('#same')]);
+    const popup = await openPopup(opener, 'same');
     await popup.close();
-    assert.equal(await tabsAt(shared.site.url('/popup?same')), 0);
+    assert.equal(await countTabs(shared.site.url('/popup?same')), 0);
     await opener.waitForFunction(() => window.opened.closed);
   },
 );
 
 openerTest(
-  'a popup that its page, or itself, closes is closed for the client',
+  'a popup closed by its opener or by itself closes for the client',
   async ({ opener, context }) => {
     for (const close of [
       () => opener.evaluate(() => window.opened.close()),
-      (popup) =>
-        popup.evaluate(() => {
-          setTimeout(() => window.close());
-        }),
+      (popup) => popup.evaluate(() => void setTimeout(() => window.close())),
     ]) {
-      const [popup] = await Promise.all([opener.waitForEvent('popup'), opener.click('#same')]);
+      const popup = await openPopup(opener, 'same');
       const closed = popup.waitForEvent('close');
       await close(popup);
       await closed;
@@ -191,30 +193,30 @@ openerTest(
 );
 
 openerTest('a popup outlives its opener', async ({ opener }) => {
-  const [popup] = await Promise.all([opener.waitForEvent('popup'), opener.click('#same')]);
+  const popup = await openPopup(opener, 'same');
   await opener.close();
   assert.equal(await popup.title(), 'Popup');
   assert.equal(await popup.opener(), null);
 });
 
-// ---- what the person opens ----
+// ---- opened by the user ----
 
 test(
-  'what the person opens out of a page that nobody uses is announced with its opener, and nothing is attached',
-  WITHIN,
+  'announces popups of a dormant page with their opener and attaches nothing',
+  TIMEOUT,
   async () => {
     const url = shared.site.url('/opener?dormant');
     await openTabs(shared.chain, [url]);
     await shared.withPlaywright(async ({ context }) => {
-      const opener = context.pages().find((page) => page.url() === url);
+      const opener = pageAt(context, url);
       for (const id of ['same', 'cross', 'relNoopener']) {
         const announced = opener.waitForEvent('popup');
-        await clickAsPerson(shared.chain, url, `#${id}`);
+        await clickAsUser(shared.chain, url, `#${id}`);
         const popup = await announced;
         assert.equal(popup.url(), shared.site.url(WAYS[id].path, WAYS[id].host));
         assert.equal(await popup.opener(), opener);
         await popup.waitForLoadState();
-        assert.deepEqual(await attachedUrls(shared.chain), [], 'nobody has used it');
+        assert.deepEqual(await attachedUrls(shared.chain), [], 'no client has used it');
         assert.equal(await popup.title(), 'Popup');
         assert.deepEqual(await attachedUrls(shared.chain), [popup.url()]);
         await popup.close();
@@ -224,34 +226,24 @@ test(
   },
 );
 
-test('a tab that the person opens has no opener, and closing it is told', WITHIN, () =>
+test('a tab opened and closed by the user has no opener, and closes for the client', TIMEOUT, () =>
   shared.withPlaywright(async ({ context }) => {
-    const url = shared.site.url('/popup?person');
+    const url = shared.site.url('/popup?user');
     const [page] = await Promise.all([
       context.waitForEvent('page'),
-      openTabs(shared.chain, [], { inFront: url }),
+      openForegroundTab(shared.chain, url),
     ]);
     await page.waitForURL(url);
     assert.equal(await page.opener(), null);
     assert.equal(await page.textContent('button'), 'press');
     const closed = page.waitForEvent('close');
-    await inExtension(
-      shared.chain,
-      async (pattern) => chrome.tabs.remove((await chrome.tabs.query({ url: pattern }))[0].id),
-      url,
-    );
+    await actOnTab(shared.chain, url, 'remove');
     await closed;
   }),
 );
 
-// ---- Puppeteer ----
-
-test('Puppeteer gets popups of its pages', WITHIN, async () => {
-  const browser = await puppeteer.connect({
-    browserWSEndpoint: shared.chain.cdpUrl,
-    defaultViewport: null,
-  });
-  try {
+test('Puppeteer gets popups of its pages', TIMEOUT, () =>
+  shared.withPuppeteer(async (browser) => {
     const opener = await browser.newPage();
     await opener.goto(shared.site.url('/opener'));
     for (const id of ['same', 'cross', 'sized', 'noopener', 'plain']) {
@@ -266,8 +258,5 @@ test('Puppeteer gets popups of its pages', WITHIN, async () => {
       await closed;
     }
     await opener.close();
-  } finally {
-    await browser.disconnect();
-    await until('the slot is free', async () => (await shared.chain.relay.status()).clients === 0);
-  }
-});
+  }),
+);

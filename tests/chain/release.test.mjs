@@ -1,50 +1,49 @@
-/** What is left of a client that has gone: nothing. */
+/** What a client leaves behind when it disconnects or is killed: nothing but the tabs it opened. */
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 
 import { chromium as playwright } from 'playwright-core';
 
-import { attachedUrls, inExtension, openTabs, useChain } from '../harness/chain.mjs';
+import { inExtension, openTabs, pageAt, untilDetached, useChain } from '../harness/chain.mjs';
 import { startChain, until } from '../harness/processes.mjs';
 
-const words = [];
+/** What the page has reported about itself, in order. */
+const reports = [];
 const PAGE = `<title>Page</title><script>
-  const tell = (word) => fetch('/said', { method: 'POST', body: word });
-  const ask = () => { tell('asking'); confirm('Really?'); tell('answered'); };
-  setInterval(() => tell('width ' + innerWidth + (matchMedia('print').matches ? ' print' : '')), 200);
+  const report = (text) => fetch('/report', { method: 'POST', body: text });
+  const ask = () => { report('asking'); confirm('Really?'); report('answered'); };
+  setInterval(() => report('width ' + innerWidth + (matchMedia('print').matches ? ' print' : '')), 200);
 </script>`;
 const shared = useChain({
   args: ['--client-mode', 'multi-client'],
   pages: {
     '/page': PAGE,
-    '/said': (request, response) => {
-      let body = '';
-      request.on('data', (data) => (body += data));
-      request.on('end', () => {
-        words.push(body);
-        response.end();
-      });
+    '/report': async (request, response) => {
+      reports.push(await text(request));
+      response.end();
     },
   },
 });
 
-const saidNext = async (word) => {
-  const from = words.length;
-  await until(`the page says ${word}`, () =>
-    words.slice(from).some((said) => said === word || said.startsWith(`${word} `)),
+/** Waits until the page reports this again: exactly, or followed by a value. */
+const nextReport = async (wanted) => {
+  const start = reports.length;
+  await until(`the page reports ${wanted}`, () =>
+    reports.slice(start).some((report) => report === wanted || report.startsWith(`${wanted} `)),
   );
 };
 
-/** A client in a process of its own, so that it can be killed. It prints `ready` when `work` is done, and then stays. */
+/** A client in a process of its own, so that a test can kill it. `work` has finished when this resolves. */
 async function startClient(work) {
   const source = `
     import { chromium } from 'playwright-core';
     const browser = await chromium.connectOverCDP(process.env.CDP_URL);
     const context = browser.contexts()[0];
-    const page = context.pages().find((known) => known.url().endsWith('/page'));
+    const page = context.pages().find((candidate) => candidate.url().endsWith('/page'));
     await (${work})(page, context);
     console.log('ready');
     setInterval(() => {}, 1000);`;
@@ -62,45 +61,41 @@ async function startClient(work) {
   };
 }
 
-const pageOf = (context) => context.pages().find((page) => page.url().endsWith('/page'));
-
-async function connected() {
+async function connect() {
   const browser = await playwright.connectOverCDP(shared.chain.cdpUrl);
-  return { browser, context: browser.contexts()[0] };
+  const context = browser.contexts()[0];
+  return { browser, context, page: pageAt(context, '/page') };
 }
 
-const isGivenBack = () =>
-  until('the debugger is off', async () => (await attachedUrls(shared.chain)).length === 0, 2_000);
-
-test('a client that is killed leaves a page as it was, and its debugger is off', async () => {
+test('restores the page and detaches when a client is killed', async () => {
   await openTabs(shared.chain, [shared.site.url('/page')]);
-  await saidNext('width');
-  const before = words.findLast((word) => word.startsWith('width'));
+  await nextReport('width');
+  const before = reports.findLast((report) => report.startsWith('width'));
   const client = await startClient(async (page) => {
     await page.emulateMedia({ media: 'print' });
     await page.setViewportSize({ width: 400, height: 300 });
-    // Requests are stopped for a client that never lets them go on.
-    await page.route('**/said', () => {});
+    // Pauses requests and never continues them.
+    await page.route('**/report', () => {});
   });
   await client.kill();
-  await isGivenBack();
-  await saidNext(before);
+  await untilDetached(shared.chain);
+  await nextReport(before);
 });
 
-test('a dialog that a client held is released', async () => {
+test('dismisses a dialog that a killed client had left open', async () => {
   const client = await startClient(async (page) => {
     page.on('dialog', () => {});
-    const shown = page.waitForEvent('dialog');
+    const opened = page.waitForEvent('dialog');
     page.evaluate(() => setTimeout(ask)).catch(() => {});
-    await shown;
+    await opened;
   });
-  const from = words.length;
+  const start = reports.length;
   await client.kill();
-  await until('the page goes on', () => words.slice(from).includes('answered'));
-  await isGivenBack();
+  await until('the page continues', () => reports.slice(start).includes('answered'));
+  await untilDetached(shared.chain);
 });
 
-test('a page that a client stopped in the debugger goes on', async () => {
+test('resumes a page that a killed client had paused in the debugger', async () => {
   const client = await startClient(async (page, context) => {
     const session = await context.newCDPSession(page);
     await session.send('Debugger.enable');
@@ -109,78 +104,74 @@ test('a page that a client stopped in the debugger goes on', async () => {
     await paused;
   });
   await client.kill();
-  await saidNext('width');
-  await isGivenBack();
+  await nextReport('width');
+  await untilDetached(shared.chain);
 });
 
-test('a page that stopped at a breakpoint of a client that is killed goes on, though another client debugs it too', async () => {
-  const { browser, context } = await connected();
-  const session = await context.newCDPSession(pageOf(context));
+test('resumes a page at a breakpoint of a killed client while another client debugs it', async () => {
+  const { browser, context, page } = await connect();
+  const session = await context.newCDPSession(page);
   await session.send('Debugger.enable');
   const client = await startClient(async (page, context) => {
     const session = await context.newCDPSession(page);
     await session.send('Debugger.enable');
-    const { result } = await session.send('Runtime.evaluate', { expression: 'tell' });
-    const stopped = new Promise((resolve) => session.once('Debugger.paused', resolve));
+    const { result } = await session.send('Runtime.evaluate', { expression: 'report' });
+    const paused = new Promise((resolve) => session.once('Debugger.paused', resolve));
     await session.send('Debugger.setBreakpointOnFunctionCall', { objectId: result.objectId });
-    await stopped;
+    await paused;
   });
   await client.kill();
-  await saidNext('width');
+  await nextReport('width');
   await browser.close();
-  await isGivenBack();
+  await untilDetached(shared.chain);
 });
 
-test('of two clients the one that leaves takes its own with it, and the other keeps what it set', async () => {
-  const open = async () => {
-    const { browser, context } = await connected();
-    return { browser, page: pageOf(context) };
-  };
-  const [one, other] = [await open(), await open()];
-  await other.page.emulateMedia({ media: 'print' });
-  await one.page.emulateMedia({ media: 'screen' });
-  await one.page.setViewportSize({ width: 333, height: 300 });
-  await one.page.setExtraHTTPHeaders({ 'x-from': 'one' });
-  await one.page.route('**/routed', (route) => route.fulfill({ body: 'by one' }));
-  assert.equal(await other.page.evaluate(async () => (await fetch('/routed')).text()), 'by one');
-  await one.browser.close();
+test('undoes only the overrides of the client that disconnects', async () => {
+  const [leaving, staying] = [await connect(), await connect()];
+  await staying.page.emulateMedia({ media: 'print' });
+  await leaving.page.emulateMedia({ media: 'screen' });
+  await leaving.page.setViewportSize({ width: 333, height: 300 });
+  await leaving.page.setExtraHTTPHeaders({ 'x-from': 'leaving' });
+  await leaving.page.route('**/routed', (route) => route.fulfill({ body: 'routed' }));
+  assert.equal(await staying.page.evaluate(async () => (await fetch('/routed')).text()), 'routed');
+  await leaving.browser.close();
   await until('the page is print again, in its own size', () =>
-    other.page.evaluate(() => matchMedia('print').matches && innerWidth !== 333),
+    staying.page.evaluate(() => matchMedia('print').matches && innerWidth !== 333),
   );
-  assert.equal(await other.page.evaluate(async () => (await fetch('/routed')).status), 404);
-  await other.browser.close();
-  await isGivenBack();
+  assert.equal(await staying.page.evaluate(async () => (await fetch('/routed')).status), 404);
+  await staying.browser.close();
+  await untilDetached(shared.chain);
 });
 
-const tabCount = (chain) => inExtension(chain, async () => (await chrome.tabs.query({})).length);
+const tabUrls = (chain) =>
+  inExtension(chain, async () => (await chrome.tabs.query({})).map((tab) => tab.url));
 
-test('tabs that a client created stay when it goes', async () => {
-  const before = await tabCount(shared.chain);
-  const client = await startClient(async (_, context) => {
+test('keeps the tabs that a killed client had opened', async () => {
+  const before = await tabUrls(shared.chain);
+  const client = await startClient(async (_page, context) => {
     await context.newPage();
   });
   await client.kill();
-  await isGivenBack();
-  assert.equal(await tabCount(shared.chain), before + 1);
+  await untilDetached(shared.chain);
+  assert.equal((await tabUrls(shared.chain)).length, before.length + 1);
 });
 
-test('with --on-disconnect close-created they are closed, and those of the person stay', async () => {
+test('--on-disconnect close-created closes tabs the client opened and keeps the others', async () => {
   const chain = await startChain({ args: ['--on-disconnect', 'close-created'] });
   try {
-    await openTabs(chain, [shared.site.url('/page?persons')]);
-    const before = await tabCount(chain);
+    await openTabs(chain, [shared.site.url('/page?existing')]);
+    const before = await tabUrls(chain);
     const browser = await playwright.connectOverCDP(chain.cdpUrl);
     const context = browser.contexts()[0];
     await context.newPage();
-    const persons = context.pages().find((page) => page.url().endsWith('?persons'));
-    assert.equal(await persons.title(), 'Page');
-    assert.equal(await tabCount(chain), before + 1);
+    assert.equal(await pageAt(context, '?existing').title(), 'Page');
+    assert.equal((await tabUrls(chain)).length, before.length + 1);
     await browser.close();
-    await until('the created tab is closed', async () => (await tabCount(chain)) === before);
-    const left = await inExtension(chain, async () =>
-      (await chrome.tabs.query({})).map((tab) => tab.url),
+    await until(
+      'the created tab is closed',
+      async () => (await tabUrls(chain)).length === before.length,
     );
-    assert.ok(left.includes(shared.site.url('/page?persons')));
+    assert.ok((await tabUrls(chain)).includes(shared.site.url('/page?existing')));
   } finally {
     await chain.stop();
   }

@@ -1,18 +1,24 @@
 /**
- * What a client must not change in a tab that it did not create: looked at by the page itself, before, while and after the
- * client is there. The browser prefers dark, so that a client library's default of light would show.
+ * What a client must not change in a tab that it did not create. The page itself reports what it sees before, during and
+ * after the client's visit. The browser prefers dark, so that a client library's default of light would show.
  */
 
 import assert from 'node:assert/strict';
+import { EventEmitter, once } from 'node:events';
+import { json } from 'node:stream/consumers';
 import { test } from 'node:test';
-import { isDeepStrictEqual } from 'node:util';
 
-import { inExtension, openTabs, useChain } from '../harness/chain.mjs';
-import { until } from '../harness/processes.mjs';
+import { inExtension, openTabs, pageAt, useChain } from '../harness/chain.mjs';
+import { until, untilEqual } from '../harness/processes.mjs';
+import { html } from '../harness/site.mjs';
 
-/** What each page last said of itself, by its name. */
-const said = new Map();
-const WATCHED = `<title>Watched</title><button onclick="this.textContent = 'clicked'">press</button><script>
+/** Emits each page's report, and holds each page's request for the next one, by the query of its address. */
+const reports = new EventEmitter();
+const held = new Map();
+const nameOf = (request) => new URL(request.url, 'http://site').search;
+
+/** Reports what it sees whenever the test answers /wait. A timer would be throttled in the background. */
+const WATCHED = `<title>Watched</title><button onclick="this.textContent = 'clicked'">press</button><script type="module">
   const look = () => ({
     dark: matchMedia('(prefers-color-scheme: dark)').matches, print: matchMedia('print').matches,
     motion: matchMedia('(prefers-reduced-motion: reduce)').matches,
@@ -20,49 +26,49 @@ const WATCHED = `<title>Watched</title><button onclick="this.textContent = 'clic
     zone: Intl.DateTimeFormat().resolvedOptions().timeZone, touch: navigator.maxTouchPoints, font: getComputedStyle(document.body).fontFamily,
     visibility: document.visibilityState, focus: document.hasFocus(), webdriver: navigator.webdriver, scroll: scrollY,
   });
-  const tell = () => fetch('/said' + location.search, { method: 'POST', body: JSON.stringify(look()) });
-  setInterval(tell, 200); tell();
+  for (;;) {
+    await fetch('/wait' + location.search);
+    await fetch('/report' + location.search, { method: 'POST', body: JSON.stringify(look()) });
+  }
 </script>`;
 
 const shared = useChain({
   chromiumArgs: ['--blink-settings=preferredColorScheme=0'],
   pages: {
     '/watched': WATCHED,
-    '/framing': (request, response) => {
-      const { port } = new URL(`http://${request.headers.host}`);
-      response.setHeader('content-type', 'text/html');
-      response.end(
-        `<title>Framing</title><iframe src="http://localhost:${port}/watched?framed"></iframe>`,
-      );
-    },
-    '/said': (request, response) => {
-      let body = '';
-      request.on('data', (data) => (body += data));
-      request.on('end', () => {
-        const name = new URL(request.url, 'http://site').search;
-        said.set(name, { ...JSON.parse(body), count: (said.get(name)?.count ?? 0) + 1 });
-        response.end();
-      });
+    '/framing': html(
+      (site) =>
+        `<title>Framing</title><iframe src="${site.url('/watched?framed', 'localhost')}"></iframe>`,
+    ),
+    '/wait': (request, response) => held.set(nameOf(request), response),
+    '/report': async (request, response) => {
+      reports.emit(nameOf(request), await json(request));
+      response.end();
     },
   },
 });
 
-/** What a page says of itself from now on. */
-async function freshWord(name) {
-  const before = said.get(name)?.count ?? 0;
-  return until(`${name} speaks`, () => {
-    const { count = 0, ...word } = said.get(name) ?? {};
-    return count > before + 1 ? word : undefined;
-  });
+/** What a page sees now. */
+async function report(name) {
+  await until(`${name} waits`, () => held.has(name));
+  const reported = once(reports, name);
+  held.get(name).end();
+  held.delete(name);
+  return (await reported)[0];
 }
 
-/** A page in the background takes a moment to learn that it is as it was. */
-async function saysAgain(name, expected) {
-  await until(`${name} is as it was`, async () =>
-    isDeepStrictEqual(await freshWord(name), expected),
-  ).catch(() => {});
-  assert.deepEqual(await freshWord(name), expected);
-}
+/**
+ * What a page in the background sees without a client. The harness opens tabs through Chromium's own port, and a page
+ * takes a moment to see that the harness has disconnected.
+ */
+const reportAtRest = (name) =>
+  until(`${name} is at rest`, async () => {
+    const seen = await report(name);
+    return seen.dark && !seen.focus && seen.visibility === 'hidden' && seen;
+  });
+
+/** Without what using a page is meant to change. */
+const unfocused = ({ visibility: _visibility, focus: _focus, ...rest }) => rest;
 
 const windows = () =>
   inExtension(shared.chain, async () => {
@@ -79,81 +85,74 @@ const windows = () =>
     }));
   });
 
-test('the person sees no difference before, while and after a client uses a tab', async () => {
+test('using a tab changes nothing that the page or the user can see', async () => {
   await openTabs(
     shared.chain,
     ['?used', '?other'].map((name) => shared.site.url(`/watched${name}`)),
   );
-  const before = {
-    used: await freshWord('?used'),
-    other: await freshWord('?other'),
-    windows: await windows(),
-  };
-  assert.equal(before.used.dark, true, 'the browser prefers dark');
+  const before = await windows();
+  const [used, other] = [await reportAtRest('?used'), await reportAtRest('?other')];
   await shared.withPlaywright(async ({ context }) => {
-    const page = context.pages().find((known) => known.url().endsWith('?used'));
+    const page = pageAt(context, '?used');
     await page.title();
     await page.textContent('button');
     await page.screenshot();
-    const { visibility, focus, ...looks } = await freshWord('?used');
-    const { visibility: visibleBefore, focus: focusBefore, ...looksBefore } = before.used;
-    assert.deepEqual(looks, looksBefore);
-    // A page in use is told that it is in front: without that a click in a background tab would wait for ever.
-    assert.deepEqual(
-      [visibleBefore, focusBefore, visibility, focus],
-      ['hidden', false, 'visible', true],
-    );
-    assert.deepEqual(await freshWord('?other'), before.other);
-    assert.deepEqual(await windows(), before.windows);
+    const during = await report('?used');
+    assert.deepEqual(unfocused(during), unfocused(used));
+    // A page in use believes it is in front. Otherwise a click in a background tab would wait for ever.
+    assert.deepEqual([during.visibility, during.focus], ['visible', true]);
+    assert.deepEqual(await report('?other'), other);
+    assert.deepEqual(await windows(), before);
   });
-  await saysAgain('?used', before.used);
-  assert.deepEqual(await freshWord('?other'), before.other);
-  assert.deepEqual(await windows(), before.windows);
+  await untilEqual('?used is restored', () => report('?used'), used);
+  assert.deepEqual(await reportAtRest('?other'), other);
+  assert.deepEqual(await windows(), before);
 });
 
-test('nor in a frame of another site', async () => {
+test('using an out-of-process frame changes nothing that the frame can see', async () => {
   await openTabs(shared.chain, [shared.site.url('/framing')]);
-  const { visibility, focus, ...before } = await freshWord('?framed');
-  assert.equal(before.dark, true);
+  const before = await reportAtRest('?framed');
   await shared.withPlaywright(async ({ context }) => {
-    const page = context.pages().find((known) => known.url().endsWith('/framing'));
-    assert.equal(await page.frameLocator('iframe').locator('button').textContent(), 'press');
-    const { visibility: _, focus: _focus, ...looks } = await freshWord('?framed');
-    assert.deepEqual(looks, before);
+    const frame = pageAt(context, '/framing').frameLocator('iframe');
+    assert.equal(await frame.locator('button').textContent(), 'press');
+    assert.deepEqual(unfocused(await report('?framed')), unfocused(before));
   });
 });
 
-test('a click gives its page the focus, as any click does, and changes nothing else', async () => {
+test('a click gives the page focus and changes nothing else', async () => {
   await openTabs(shared.chain, [shared.site.url('/watched?clicked')]);
-  const before = await freshWord('?clicked');
   const windowsBefore = await windows();
+  const before = await reportAtRest('?clicked');
   await shared.withPlaywright(async ({ context }) => {
-    const page = context.pages().find((known) => known.url().endsWith('?clicked'));
+    const page = pageAt(context, '?clicked');
     await page.click('button');
     assert.equal(await page.textContent('button'), 'clicked');
   });
-  const { focus, ...after } = await freshWord('?clicked');
-  const { focus: _, ...unchanged } = before;
-  assert.deepEqual(after, unchanged);
+  const withoutFocus = ({ focus: _focus, ...rest }) => rest;
+  await untilEqual(
+    '?clicked is restored',
+    async () => withoutFocus(await report('?clicked')),
+    withoutFocus(before),
+  );
   assert.deepEqual(await windows(), windowsBefore);
 });
 
-test('what the client really asks for works, and is undone when it leaves', async () => {
-  await openTabs(shared.chain, [shared.site.url('/watched?asked')]);
-  const before = await freshWord('?asked');
-  // Twice: a tab that a client has left before must not draw on for the next one's size to be taken back.
+test('overrides apply while the client is connected and are undone when it leaves', async () => {
+  await openTabs(shared.chain, [shared.site.url('/watched?overridden')]);
+  const before = await reportAtRest('?overridden');
+  const overrides = { dark: false, print: true, motion: true, width: 400, height: 300 };
+  // A second round, because restoring the size must also work in a tab that a client has left before.
   for (const round of ['first', 'second']) {
     await shared.withPlaywright(async ({ context }) => {
-      const page = context.pages().find((known) => known.url().endsWith('?asked'));
+      const page = pageAt(context, '?overridden');
       await page.emulateMedia({ colorScheme: 'light', media: 'print', reducedMotion: 'reduce' });
       await page.setViewportSize({ width: 400, height: 300 });
-      const word = await freshWord('?asked');
-      assert.deepEqual(
-        [word.dark, word.print, word.motion, word.width, word.height],
-        [false, true, true, 400, 300],
-        round,
+      await untilEqual(
+        `?overridden is overridden in the ${round} round`,
+        async () => unfocused(await report('?overridden')),
+        { ...unfocused(before), ...overrides },
       );
     });
-    await saysAgain('?asked', before);
+    await untilEqual('?overridden is restored', () => report('?overridden'), before);
   }
 });

@@ -1,24 +1,30 @@
-/** A chain that the tests of one file share, and what they ask of its browser behind the clients' backs. */
+/**
+ * A chain of relay, extension and Chromium that the tests of one file share, and the user's side of its browser: what
+ * a test sees and does there without going through the relay.
+ */
 
 import { after, before } from 'node:test';
 
 import { chromium as playwright } from 'playwright-core';
-
 import puppeteer from 'puppeteer-core';
 
-import { connectBare } from './bare_client.mjs';
 import { EXTENSION_ID, startChain, until } from './processes.mjs';
+import { connectRaw } from './raw_client.mjs';
 import { startSite } from './site.mjs';
 
 /**
- * Starts chain and site before the tests of a file and ends them after.
- * @param {object} [options] of `startChain`, and `pages` of the site.
+ * Starts a chain and a site before the tests of a file and stops them afterwards.
+ * @param {object} [options] for `startChain`, plus the site's `pages` and the addresses of `tabs` to open.
  */
-export function useChain({ pages = {}, ...options } = {}) {
+export function useChain({ pages = {}, tabs = () => [], ...options } = {}) {
   const shared = {};
   before(async () => {
     shared.site = await startSite(pages);
     shared.chain = await startChain(options);
+    const urls = tabs(shared.site);
+    if (urls.length > 0) {
+      await openTabs(shared.chain, urls);
+    }
   });
   after(async () => {
     await shared.chain?.stop();
@@ -31,77 +37,104 @@ export function useChain({ pages = {}, ...options } = {}) {
     get site() {
       return shared.site;
     },
-    /** Connects an unmodified Playwright and gives it to `use`; afterwards its own tabs are closed and it leaves. */
-    async withPlaywright(use) {
-      const browser = await playwright.connectOverCDP(shared.chain.cdpUrl);
-      const context = browser.contexts()[0];
-      const there = new Set(context.pages());
-      try {
-        return await use({ browser, context });
-      } finally {
-        await Promise.all(
-          context
-            .pages()
-            .filter((page) => !there.has(page))
-            .map((page) => page.close()),
-        );
-        await browser.close();
-        await until(
-          'the slot is free',
-          async () => (await shared.chain.relay.status()).clients === 0,
-        );
-      }
+    withPlaywright: (use) => withPlaywright(shared.chain, use),
+    /** Opens a tab as the user, passes it to `use` as the dormant page of a new Playwright, and closes it. */
+    withDormantPage: async (url, use) => {
+      await openTabs(shared.chain, [url]);
+      await withPlaywright(shared.chain, async ({ context }) => {
+        const page = pageAt(context, url);
+        await use({ page, url });
+        await page.close();
+      });
     },
-    /** Gives `use` what connects clients, as many as the relay takes; afterwards all leave, and the tabs that came are closed. */
-    async withClients(use) {
-      const { chain } = shared;
-      const leave = [];
-      const before = await inExtension(chain, async () =>
-        (await chrome.tabs.query({})).map((tab) => tab.id),
-      );
-      const connect = {
-        async playwright() {
-          const browser = await playwright.connectOverCDP(chain.cdpUrl);
-          leave.push(() => browser.close());
-          return { browser, context: browser.contexts()[0] };
-        },
-        async puppeteer() {
-          const browser = await puppeteer.connect({
-            browserWSEndpoint: chain.cdpUrl,
-            defaultViewport: null,
-          });
-          leave.push(() => browser.disconnect());
-          return browser;
-        },
-        async bare() {
-          const client = await connectBare(chain.cdpUrl);
-          leave.push(() => client.kill());
-          return client;
-        },
-      };
-      try {
-        return await use(connect);
-      } finally {
-        await Promise.all(leave.map((end) => end()));
-        await until(
-          'all clients have left',
-          async () => (await chain.relay.status()).clients === 0,
-        );
-        await inExtension(
-          chain,
-          async (kept) => {
-            const tabs = await chrome.tabs.query({});
-            await chrome.tabs.remove(tabs.map((tab) => tab.id).filter((id) => !kept.includes(id)));
-          },
-          before,
-        );
-      }
-    },
+    withPuppeteer: (use) => withPuppeteer(shared.chain, use),
+    withClients: (use) => withClients(shared.chain, use),
   };
 }
 
-/** Playwright on Chromium's own port, for what only the test may see and do: the person's side. */
-export async function asPerson(chain, use) {
+/** Connects an unmodified Playwright for `use`, then closes the tabs it opened and disconnects. */
+async function withPlaywright(chain, use) {
+  const browser = await playwright.connectOverCDP(chain.cdpUrl);
+  const context = browser.contexts()[0];
+  const existing = new Set(context.pages());
+  try {
+    return await use({ browser, context });
+  } finally {
+    const opened = context.pages().filter((page) => !existing.has(page));
+    await Promise.all(opened.map((page) => page.close()));
+    await browser.close();
+    await chain.relay.waitForClients(0);
+  }
+}
+
+const connectPuppeteer = (browserWSEndpoint) =>
+  puppeteer.connect({ browserWSEndpoint, defaultViewport: null });
+
+/** Connects an unmodified Puppeteer for `use`. Tabs it opens are left to `use`. */
+async function withPuppeteer(chain, use) {
+  const browser = await connectPuppeteer(chain.cdpUrl);
+  try {
+    return await use(browser);
+  } finally {
+    await browser.disconnect();
+    await chain.relay.waitForClients(0);
+  }
+}
+
+/**
+ * Lets `use` connect any number of clients: `connect.playwright()`, `connect.puppeteer()`, `connect.raw()`. Afterwards
+ * all of them are disconnected, and tabs opened meanwhile are closed.
+ */
+async function withClients(chain, use) {
+  const disconnects = [];
+  const existing = await inExtension(chain, async () =>
+    (await chrome.tabs.query({})).map((tab) => tab.id),
+  );
+  const connect = {
+    async playwright() {
+      const browser = await playwright.connectOverCDP(chain.cdpUrl);
+      disconnects.push(() => browser.close());
+      return { browser, context: browser.contexts()[0] };
+    },
+    async puppeteer() {
+      const browser = await connectPuppeteer(chain.cdpUrl);
+      disconnects.push(() => browser.disconnect());
+      return browser;
+    },
+    async raw() {
+      const client = await connectRaw(chain.cdpUrl);
+      disconnects.push(() => client.kill());
+      return client;
+    },
+  };
+  try {
+    return await use(connect);
+  } finally {
+    await Promise.all(disconnects.map((disconnect) => disconnect()));
+    await chain.relay.waitForClients(0);
+    await closeTabsExcept(chain, existing);
+  }
+}
+
+const closeTabsExcept = (chain, keep) =>
+  inExtension(
+    chain,
+    async (kept) => {
+      const tabs = await chrome.tabs.query({});
+      await chrome.tabs.remove(tabs.map((tab) => tab.id).filter((id) => !kept.includes(id)));
+    },
+    keep,
+  );
+
+/** The page whose address ends with `end`, in a list of pages or in a Playwright context. */
+export const pageAt = (pages, end) =>
+  (Array.isArray(pages) ? pages : pages.pages()).find((page) => page.url().endsWith(end));
+
+/** Connects Puppeteer to Chromium's own port, where it sees what only a test may see. The caller disconnects it. */
+export const puppeteerOnOwnPort = (chain) => connectPuppeteer(chain.chromium.ownUrl);
+
+/** Connects Playwright to Chromium's own port, for what the user does and sees in the browser. */
+export async function onOwnPort(chain, use) {
   const browser = await playwright.connectOverCDP(chain.chromium.ownUrl);
   try {
     return await use(browser, browser.contexts()[0]);
@@ -110,18 +143,21 @@ export async function asPerson(chain, use) {
   }
 }
 
-/** Runs a function in the extension's service worker, over Chromium's own port. */
-export async function inExtension(chain, run, argument) {
-  return asPerson(chain, async (browser, context) => {
-    const isOurs = (worker) => worker.url().includes(EXTENSION_ID);
+/** Runs a function in the first service worker whose address matches, through Chromium's own port. */
+export const inServiceWorker = (chain, isWanted, run, argument) =>
+  onOwnPort(chain, async (_browser, context) => {
+    const matches = (worker) => isWanted(worker.url());
     const worker =
-      context.serviceWorkers().find(isOurs) ??
-      (await context.waitForEvent('serviceworker', isOurs));
+      context.serviceWorkers().find(matches) ??
+      (await context.waitForEvent('serviceworker', matches));
     return worker.evaluate(run, argument);
   });
-}
 
-/** The tabs that Chrome says have a debugger of the extension. */
+/** Runs a function in the Tabwire extension's service worker. */
+export const inExtension = (chain, run, argument) =>
+  inServiceWorker(chain, (url) => url.includes(EXTENSION_ID), run, argument);
+
+/** The addresses of the tabs to which the extension has attached its debugger. */
 export async function attachedUrls(chain) {
   return inExtension(chain, async () => {
     const { attachedTabs } = await chrome.storage.session.get('attachedTabs');
@@ -130,14 +166,15 @@ export async function attachedUrls(chain) {
   });
 }
 
-/**
- * Opens tabs as the person would: with no client of the relay involved. They are behind the others, but for `inFront`,
- * which is not waited for.
- */
-export async function openTabs(chain, urls, { inFront } = {}) {
+/** Waits until the extension has detached its debugger from every tab. */
+export const untilDetached = (chain) =>
+  until('no debugger is attached', async () => (await attachedUrls(chain)).length === 0);
+
+/** Opens background tabs as the user would, without a client of the relay, and waits until they have loaded. */
+export async function openTabs(chain, urls) {
   await inExtension(
     chain,
-    async ({ urls: wanted, inFront: active }) => {
+    async (wanted) => {
       for (const url of wanted) {
         await chrome.tabs.create({ url, active: false });
       }
@@ -146,10 +183,27 @@ export async function openTabs(chain, urls, { inFront } = {}) {
       while (!(await loaded())) {
         await new Promise((resolve) => setTimeout(resolve, 20));
       }
-      if (active) {
-        await chrome.tabs.create({ url: active, active: true });
-      }
     },
-    { urls, inFront },
+    urls,
   );
 }
+
+/** Opens a tab in the foreground as the user would, without waiting for it to load. */
+export const openForegroundTab = (chain, url) =>
+  inExtension(
+    chain,
+    async (wanted) => void (await chrome.tabs.create({ url: wanted, active: true })),
+    url,
+  );
+
+/** Calls `chrome.tabs[method]` on the tab whose address starts with `url`, as when the user navigates, reloads or closes it. */
+export const actOnTab = (chain, url, method, ...args) =>
+  inExtension(
+    chain,
+    async (given) => {
+      const tabs = await chrome.tabs.query({});
+      const { id } = tabs.find((tab) => tab.url.startsWith(given.url));
+      await chrome.tabs[given.method](id, ...given.args);
+    },
+    { url, method, args },
+  );

@@ -1,26 +1,40 @@
-/** Starting the real programs of a test, each in a folder of its own, and ending exactly those again. */
+/** Starts the real programs of a test, each with a folder of its own, and stops exactly those. */
 
+import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { isDeepStrictEqual } from 'node:util';
 
-const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
+export const ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
+const TARGET_DIR = process.env.CARGO_TARGET_DIR ?? path.join(ROOT, 'target');
 
 /** The binary under test: `TABWIRE_BIN`, or the debug build. */
-export const TABWIRE =
-  process.env.TABWIRE_BIN ??
-  path.join(process.env.CARGO_TARGET_DIR ?? path.join(root, 'target'), 'debug/tabwire');
-export const EXTENSION_DIR = path.join(root, 'extension');
-export const FIXTURES_DIR = path.join(root, 'fixtures');
-export const EXTENSION_ID = /EXTENSION_ID: &str = "(\w+)"/.exec(
-  await readFile(path.join(root, 'relay/src/browser/bundle.rs'), 'utf8'),
-)[1];
+export const TABWIRE = process.env.TABWIRE_BIN ?? path.join(TARGET_DIR, 'debug/tabwire');
+/** The Python that `make python` installs Playwright into. */
+export const PYTHON = path.join(TARGET_DIR, 'python/bin/python');
+const EXTENSION_DIR = path.join(ROOT, 'extension');
+export const FIXTURES_DIR = path.join(ROOT, 'fixtures');
+/** Debian's Chromium, or the browser that `CHROMIUM` names. */
+export const CHROMIUM =
+  process.env.CHROMIUM ??
+  ['/usr/bin/chromium', '/Applications/Chromium.app/Contents/MacOS/Chromium'].find(existsSync);
 
-/** A new folder that goes with the test. */
+/** Chrome derives an extension's id from its public key: the first 16 bytes of the hash, in the letters a to p. */
+export const EXTENSION_ID = (() => {
+  const manifest = JSON.parse(readFileSync(path.join(EXTENSION_DIR, 'manifest.json'), 'utf8'));
+  const hash = createHash('sha256').update(Buffer.from(manifest.key, 'base64')).digest('hex');
+  return hash
+    .slice(0, 32)
+    .replace(/./g, (digit) => String.fromCharCode(97 + Number.parseInt(digit, 16)));
+})();
+
+/** A new folder, and a function that removes it. */
 export async function temporaryFolder(name) {
   const folder = await mkdtemp(path.join(tmpdir(), `tabwire-${name}-`));
   return {
@@ -29,22 +43,32 @@ export async function temporaryFolder(name) {
   };
 }
 
-/** Waits until `probe` gives something; an event to wait for is better where there is one. */
-export async function until(what, probe, withinMs = 15_000) {
-  const deadline = Date.now() + withinMs;
+/**
+ * Polls until `probe` returns a truthy value and returns it. Prefer waiting for an event where there is one. The timeout
+ * only keeps a failing test from hanging; no test may rely on its length.
+ */
+export async function until(what, probe, timeoutMs = 15_000) {
+  const deadline = Date.now() + timeoutMs;
   for (;;) {
     const found = await probe();
     if (found) {
       return found;
     }
     if (Date.now() > deadline) {
-      throw new Error(`not within ${withinMs} ms: ${what}`);
+      throw new Error(`timed out after ${timeoutMs} ms waiting until ${what}`);
     }
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }
 
-/** Whether a process is there; one that has ended and waits to be noticed is not. */
+/** Polls until `probe` returns a value deeply equal to `expected`, and fails with the difference. */
+export async function untilEqual(what, probe, expected) {
+  let last;
+  const isEqual = async () => isDeepStrictEqual((last = await probe()), expected);
+  await until(what, isEqual).catch(() => assert.deepEqual(last, expected, what));
+}
+
+/** Whether a process is running. A zombie is not. */
 export function isRunning(pid) {
   const { stdout } = spawnSync('ps', ['-o', 'stat=', '-p', String(pid)], { encoding: 'utf8' });
   return stdout.trim() !== '' && !stdout.startsWith('Z');
@@ -61,102 +85,122 @@ export async function endProcess(child, signal = 'SIGTERM') {
   clearTimeout(killer);
 }
 
-/** `tabwire serve` on a free port, in a home of its own. */
+/** Collects everything a child prints. */
+export function capture(child) {
+  let text = '';
+  child.stdout?.on('data', (data) => (text += data));
+  child.stderr?.on('data', (data) => (text += data));
+  return () => text;
+}
+
+/** `tabwire serve` on a free port, with its own home. */
 export async function startRelay({ args = [], home: given, port = 0, env = {} } = {}) {
   const home = given ?? (await temporaryFolder('home'));
   const child = spawn(TABWIRE, ['serve', '--port', String(port), ...args], {
     env: { ...process.env, TABWIRE_HOME: home.path, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  let log = '';
-  child.stdout.on('data', (data) => (log += data));
-  child.stderr.on('data', (data) => (log += data));
-  const relay = {
+  const log = capture(child);
+  const state = await until('the relay has started', async () => {
+    if (child.exitCode !== null) {
+      throw new Error(`the relay exited with ${child.exitCode}: ${log()}`);
+    }
+    const text = await readFile(path.join(home.path, 'state.json'), 'utf8').catch(() => '{}');
+    // A relay that was killed may have left its file behind.
+    return JSON.parse(text).pid === child.pid && JSON.parse(text);
+  });
+  const cdpUrl = await readFile(path.join(home.path, 'cdp-url'), 'utf8').catch(() => '');
+  return {
     home,
     child,
-    log: () => log,
-    port: 0,
-    cdpUrl: '',
+    log,
+    port: state.port,
+    cdpUrl: cdpUrl.trim(),
+    ...statusOf(state.port),
     async stop({ keepHome = false } = {}) {
-      await endProcess(relay.child);
+      await endProcess(child);
       if (!keepHome) {
         await home.remove();
       }
     },
-    /** `GET /`, as anyone may. */
-    status: async () => (await fetch(`http://127.0.0.1:${relay.port}/`)).json(),
   };
-  const stateFile = path.join(home.path, 'state.json');
-  await until(`the relay starts: ${log}`, () => {
-    if (child.exitCode !== null) {
-      throw new Error(`the relay ended: ${log}`);
-    }
-    return existsSync(stateFile) && log.includes('Ctrl-C to stop');
-  });
-  relay.port = JSON.parse(await readFile(stateFile, 'utf8')).port;
-  relay.cdpUrl = (await readFile(path.join(home.path, 'cdp-url'), 'utf8').catch(() => '')).trim();
-  return relay;
 }
 
-/** The extension as a person installs it, pointed at a relay's port. */
-export async function installExtension(port) {
+/** What a relay's public status shows, and waiting for it. */
+function statusOf(port) {
+  const status = async () => (await fetch(`http://127.0.0.1:${port}/`)).json();
+  return {
+    status,
+    waitForClients: (count) =>
+      until(`${count} clients are connected`, async () => (await status()).clients === count),
+    /** Chrome may take half a minute to restart a service worker that was stopped. */
+    waitForExtension: (isConnected = true) =>
+      until(
+        `the extension is ${isConnected ? 'connected' : 'disconnected'}`,
+        async () => (await status()).extension === isConnected,
+        45_000,
+      ),
+  };
+}
+
+/** The extension as a user installs it, configured for a relay's port. */
+async function installExtension(port) {
   const folder = await temporaryFolder('extension');
   const child = spawn(TABWIRE, ['install-extension', '--to', folder.path, '--port', String(port)], {
     stdio: 'ignore',
   });
   const [code] = await once(child, 'exit');
   if (code !== 0) {
-    throw new Error(`install-extension ended with ${code}`);
+    throw new Error(`install-extension exited with ${code}`);
   }
   return folder;
 }
 
-/** Finds Debian's Chromium, or what `CHROMIUM` names. */
-export const CHROMIUM =
-  process.env.CHROMIUM ??
-  ['/usr/bin/chromium', '/Applications/Chromium.app/Contents/MacOS/Chromium'].find(existsSync);
-
-/**
- * A real headless Chromium with the extension. Its own debugging port is open too, for what only a test may know: the
- * state inside the extension, and how Chrome itself would answer. `extensions` are folders of others to load beside ours.
- */
-export async function startChromium({ relayPort, args = [], extensions = [] }) {
-  const profile = await temporaryFolder('profile');
-  const extension = relayPort === undefined ? undefined : await installExtension(relayPort);
-  const withExtension = extension
-    ? [
-        `--load-extension=${[extension.path, ...extensions].join(',')}`,
+const chromiumArgs = ({ profile, extensions, args }) => [
+  '--headless=new',
+  `--user-data-dir=${profile.path}`,
+  '--remote-debugging-port=0',
+  ...(extensions.length === 0
+    ? []
+    : [
+        `--load-extension=${extensions.join(',')}`,
         '--disable-features=DisableLoadExtensionCommandLineSwitch',
-      ]
-    : [];
-  const child = spawn(
-    CHROMIUM,
-    [
-      '--headless=new',
-      `--user-data-dir=${profile.path}`,
-      '--remote-debugging-port=0',
-      ...withExtension,
-      '--no-first-run',
-      '--disable-background-networking',
-      '--disable-component-update',
-      '--disable-sync',
-      ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []),
-      ...args,
-      'about:blank',
-    ],
-    { stdio: ['ignore', 'ignore', 'pipe'] },
-  );
-  let log = '';
-  const ownUrl = await new Promise((resolve, reject) => {
-    child.stderr.on('data', (data) => {
-      log += data;
-      const found = /DevTools listening on (ws:\/\/\S+)/.exec(log);
-      if (found) {
-        resolve(found[1]);
+      ]),
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+  ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []),
+  ...args,
+  'about:blank',
+];
+
+/** Resolves with the address that Chromium prints for its debugging port. */
+function debuggingUrl(child, log) {
+  return new Promise((resolve, reject) => {
+    child.stderr.on('data', () => {
+      const url = /DevTools listening on (ws:\/\/\S+)/.exec(log())?.[1];
+      if (url) {
+        resolve(url);
       }
     });
-    child.once('exit', (code) => reject(new Error(`Chromium ended with ${code}: ${log}`)));
+    child.once('exit', (code) => reject(new Error(`Chromium exited with ${code}: ${log()}`)));
   });
+}
+
+/**
+ * A real headless Chromium, with the extension if a relay's port is given. Its own debugging port is open too, for what
+ * only a test may see: state inside the extension, and how Chrome itself behaves. `extensions` are folders of further
+ * extensions to load.
+ */
+export async function startChromium({ relayPort, args = [], extensions = [] } = {}) {
+  const profile = await temporaryFolder('profile');
+  const installed = relayPort === undefined ? undefined : await installExtension(relayPort);
+  const folders = installed ? [installed.path, ...extensions] : extensions;
+  const child = spawn(CHROMIUM, chromiumArgs({ profile, extensions: folders, args }), {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  const ownUrl = await debuggingUrl(child, capture(child));
   return {
     child,
     profile,
@@ -165,12 +209,12 @@ export async function startChromium({ relayPort, args = [], extensions = [] }) {
     async stop() {
       await endProcess(child);
       await profile.remove();
-      await extension?.remove();
+      await installed?.remove();
     },
   };
 }
 
-/** Relay and Chromium, joined by the extension. */
+/** A relay and a Chromium, connected by the extension. */
 export async function startChain(options = {}) {
   const relay = await startRelay(options);
   const chromium = await startChromium({
@@ -178,14 +222,16 @@ export async function startChain(options = {}) {
     args: options.chromiumArgs,
     extensions: options.extensions,
   });
-  await until('the extension connects', async () => (await relay.status()).extension);
-  return {
+  await relay.waitForExtension();
+  const chain = {
+    /** A test that restarts the relay replaces it here. */
     relay,
     chromium,
     cdpUrl: relay.cdpUrl,
     async stop() {
       await chromium.stop();
-      await relay.stop();
+      await chain.relay.stop();
     },
   };
+  return chain;
 }

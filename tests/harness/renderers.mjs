@@ -1,12 +1,13 @@
-/** The processes that run pages, for tests that stop them. */
+/** Finds and stops the renderer process of a page, for tests of pages that do not respond. */
 
 import { readdirSync, readFileSync } from 'node:fs';
 
-import { asPerson } from './chain.mjs';
+import { onOwnPort } from './chain.mjs';
+import { processorTime } from './process_stats.mjs';
 import { until } from './processes.mjs';
 
-/** Why tests that stop a renderer are left out. */
-export const skip = process.platform === 'linux' ? false : 'processes are looked up in /proc';
+/** Why tests that stop a renderer are skipped on other systems. */
+export const skip = process.platform === 'linux' ? false : 'needs /proc to find renderer processes';
 
 function renderers(chain) {
   const isRenderer = (pid) => {
@@ -14,7 +15,7 @@ function renderers(chain) {
       const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8');
       return command.includes('--type=renderer') && command.includes(chain.chromium.profile.path);
     } catch {
-      return false; // It has just ended.
+      return false; // It has just exited.
     }
   };
   return readdirSync('/proc')
@@ -22,33 +23,35 @@ function renderers(chain) {
     .map(Number);
 }
 
-/** The process that runs the page or frame at this path: the one without which it does not answer, and with which it does. */
+/**
+ * The process that runs the page or frame at this path. CDP does not report it, so the frame is made to compute, and the
+ * renderer that uses the most processor time meanwhile is the one.
+ */
 export function rendererOf(chain, path) {
-  return asPerson(chain, async (_, own) => {
-    const frames = () => own.pages().flatMap((page) => page.frames());
-    const frame = await until(`${path} is there`, () =>
-      frames().find((frame) => frame.url().endsWith(path)),
+  return onOwnPort(chain, async (_browser, context) => {
+    const frames = () => context.pages().flatMap((page) => page.frames());
+    const frame = await until(`${path} is open`, () =>
+      frames().find((candidate) => candidate.url().endsWith(path)),
     );
-    const answers = () =>
-      Promise.race([
-        frame.evaluate(() => true),
-        new Promise((resolve) => setTimeout(resolve, 1_000, false)),
-      ]);
-    await frame.evaluate(() => true);
-    for (const pid of renderers(chain)) {
-      process.kill(pid, 'SIGSTOP');
-      const isSilent = !(await answers());
-      process.kill(pid, 'SIGCONT');
-      await frame.evaluate(() => true);
-      if (isSilent) {
-        return pid;
-      }
-    }
-    throw new Error(`no renderer of ${path}`);
+    const pids = renderers(chain);
+    const before = await Promise.all(pids.map(processorTime));
+    await frame.evaluate(compute);
+    const after = await Promise.all(pids.map(processorTime));
+    const used = pids.map((_pid, index) => after[index] - before[index] || 0);
+    return pids[used.indexOf(Math.max(...used))];
   });
 }
 
-/** Stops a process for as long as `run` takes, which may let it go on before. */
+/** Runs in the page. It takes a few hundred milliseconds of processor time; an idle renderer uses next to none. */
+function compute() {
+  let sum = 0;
+  for (let n = 0; n < 50_000_000; n += 1) {
+    sum = (sum * 31 + n) % 1_000_003;
+  }
+  return sum;
+}
+
+/** Stops a process while `run` runs. `run` may resume it earlier with the function it receives. */
 export async function whileStopped(pid, run) {
   process.kill(pid, 'SIGSTOP');
   try {

@@ -28,7 +28,7 @@ test('restarts a relay that was killed, and keeps page and state', async () => {
     await endProcess(chain.relay.child, 'SIGKILL');
     const { text } = await agent.execute('[state.n, await page.title()]');
     assert.equal(text, '[1,"Still here"]');
-    const hasStarted = site.asked('/never');
+    const hasStarted = site.nextRequest('/never');
     const dying = agent.execute(`await page.goto('${site.url('/never')}')`, { timeout: 20 });
     await hasStarted;
     process.kill(await relayPid(chain.relay.home), 'SIGKILL');
@@ -57,7 +57,7 @@ test('reports a browser that was killed, and uses the next one', async () => {
   let next;
   try {
     await agent.execute(`await page.goto('${site.url('/')}'); state.n = 1`);
-    const hasStarted = site.asked('/started');
+    const hasStarted = site.nextRequest('/started');
     const dying = agent.execute(
       `await page.evaluate(() => fetch('/started').then(() => new Promise(() => {})))`,
       { timeout: 20 },

@@ -175,7 +175,7 @@ test('rejects invalid arguments of execute, without running or losing anything',
 
 test('a reset stops running code and rejects queued calls, and both report why', async () => {
   await prepare();
-  const hasStarted = shared.site.asked('/started');
+  const hasStarted = shared.site.nextRequest('/started');
   const running = agent.fails(announced('await new Promise(() => {})'), { timeout: 50 });
   await hasStarted;
   const waiting = agent.fails('state.kept = 3', { timeout: 50 });
@@ -213,7 +213,7 @@ test('stops the code of a cancelled call, and reports the loss in the next call'
   const { pid } = await agent.started();
   const worker = await workerOf(pid);
   const abort = new AbortController();
-  const hasStarted = shared.site.asked('/started');
+  const hasStarted = shared.site.nextRequest('/started');
   const call = agent.execute(announced('while (true) {}'), { signal: abort.signal });
   hasStarted.then(() => abort.abort());
   await assert.rejects(call);
@@ -234,7 +234,7 @@ test('replaces a worker that was killed, during a call or between calls', async 
     text,
     /^\[The process that runs the code had exited\. `state` and variables are lost.*\]\nHere$/,
   );
-  const hasStarted = shared.site.asked('/started');
+  const hasStarted = shared.site.nextRequest('/started');
   const dying = agent.fails(announced('await new Promise(() => {})'), { timeout: 20 });
   await hasStarted;
   process.kill(await workerOf(pid), 'SIGKILL');
@@ -245,7 +245,7 @@ test('replaces a worker that was killed, during a call or between calls', async 
 test('sends progress on request, and answers other requests meanwhile', async () => {
   const messages = [];
   const { client } = await agent.started();
-  const hasStarted = shared.site.asked('/finish');
+  const hasStarted = shared.site.nextRequest('/finish');
   const call = run(`await fetch('${shared.site.url('/finish')}')`, {
     onprogress: ({ progress, message }) => messages.push([progress, message]),
   });
@@ -265,7 +265,7 @@ test('a server that was killed leaves no worker behind, even a looping one', asy
   const doomed = await startAgent({ home: shared.chain.relay.home, port: shared.chain.relay.port });
   await doomed.execute('1');
   const worker = await workerOf(doomed.pid);
-  const hasStarted = shared.site.asked('/started');
+  const hasStarted = shared.site.nextRequest('/started');
   const call = doomed.execute(announced('while (true) {}'), { timeout: 50 }).catch(() => {});
   await hasStarted;
   process.kill(doomed.pid, 'SIGKILL');
@@ -280,7 +280,7 @@ test('an agent that disconnects during a call leaves no process behind', async (
   });
   await leaving.execute('1');
   const worker = await workerOf(leaving.pid);
-  const hasStarted = shared.site.asked('/started');
+  const hasStarted = shared.site.nextRequest('/started');
   leaving.execute(announced('while (true) {}'), { timeout: 50 }).catch(() => {});
   await hasStarted;
   await leaving.stop();

@@ -64,7 +64,7 @@ test('closes the tabs that it opened', async () => {
   assert.deepEqual(await openUrls(), before, 'even if the code was stopped');
   const code = `await page.goto('${shared.site.url('/two')}'); await new Promise(() => {})`;
   assert.equal(
-    (await tabwire(['exec', '-e', code], { interruptAt: shared.site.asked('/two') })).code,
+    (await tabwire(['exec', '-e', code], { interruptAt: shared.site.nextRequest('/two') })).code,
     4,
   );
   assert.deepEqual(await openUrls(), before, 'or interrupted');

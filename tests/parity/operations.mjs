@@ -1,19 +1,23 @@
 /**
- * One list of what people do with a page. Each operation is run as the first one on a dormant tab, on a live tab, and on
- * Chromium's own port; what it returns must be the same everywhere, and is checked here where it says so.
+ * The operations of the parity suite. Each runs as the first operation on a dormant tab, on a live tab, and on Chromium's
+ * own port, and must return the same value everywhere.
  *
- * `run(page, { context, site })` starts on a page at `at` that the client has only just learnt of.
+ * `run(page, { context, site })` gets a page at `at` that its client has just found open. `skipOnOwnPort` says why an
+ * operation cannot work there.
  */
 
 import assert from 'node:assert/strict';
 
+import { until } from '../harness/processes.mjs';
+
 const logged = (page) => page.textContent('#log');
-const png = (picture) => {
-  assert.equal(picture.subarray(1, 4).toString(), 'PNG');
-  return { width: picture.readUInt32BE(16), height: picture.readUInt32BE(20) };
+/** The size in a PNG's header. */
+const pngSize = (image) => {
+  assert.equal(image.subarray(1, 4).toString(), 'PNG');
+  return { width: image.readUInt32BE(16), height: image.readUInt32BE(20) };
 };
 
-/** @type {{ name: string, at?: string, run: (page: import('playwright-core').Page, given: any) => unknown, knownOnOwnPort?: string }[]} */
+/** @type {{ name: string, at?: string, run: (page: import('playwright-core').Page, given: any) => unknown, skipOnOwnPort?: string }[]} */
 export const operations = [
   { name: 'title', run: (page) => page.title() },
   { name: 'url', run: (page, { site }) => page.url().replace(site.url(''), '') },
@@ -72,15 +76,15 @@ export const operations = [
   {
     name: 'screenshot of the page',
     run: async (page) =>
-      png(await page.screenshot()) && (await page.evaluate(() => innerWidth)) > 0,
+      pngSize(await page.screenshot()) && (await page.evaluate(() => innerWidth)) > 0,
   },
   {
     name: 'screenshot of the full page',
-    run: async (page) => png(await page.screenshot({ fullPage: true })).height > 2_900,
+    run: async (page) => pngSize(await page.screenshot({ fullPage: true })).height > 2_900,
   },
   {
     name: 'screenshot of an element',
-    run: async (page) => png(await page.locator('#box').screenshot()),
+    run: async (page) => pngSize(await page.locator('#box').screenshot()),
   },
   { name: 'pdf', run: async (page) => (await page.pdf()).subarray(0, 5).toString() },
   {
@@ -106,7 +110,7 @@ export const operations = [
     ],
   },
   {
-    name: 'reload at once',
+    name: 'reload as the first command',
     run: async (page) => [(await page.reload()).status(), await page.title()],
   },
   {
@@ -118,8 +122,8 @@ export const operations = [
       await page.goForward();
       return [back, await page.title()];
     },
-    knownOnOwnPort:
-      'a page out of the back/forward cache reports no loading, so Playwright waits for ever',
+    skipOnOwnPort:
+      'a page restored from the back/forward cache fires no load event, so Playwright waits for ever',
   },
   {
     name: 'setContent',
@@ -147,17 +151,17 @@ export const operations = [
     },
   },
   {
-    name: 'frame of the same process',
+    name: 'frame in the same process',
     at: '/frames',
     run: (page) => page.frameLocator('#same').locator('p').textContent(),
   },
   {
-    name: 'frame of another process',
+    name: 'frame in another process',
     at: '/frames',
     run: (page) => page.frameLocator('#cross').locator('p').textContent(),
   },
   {
-    name: 'frame nested in another process',
+    name: 'frame nested in a frame of another process',
     at: '/frames',
     run: async (page) => {
       const button = page.frameLocator('#cross').frameLocator('#back').locator('button');
@@ -171,10 +175,7 @@ export const operations = [
     run: async (page) => {
       await page.evaluate(() => 1);
       await page.waitForFunction(() => frames.length === 2);
-      const deadline = Date.now() + 5_000;
-      while (page.frames().length < 4 && Date.now() < deadline) {
-        await new Promise((resolve) => setTimeout(resolve, 20));
-      }
+      await until('all frames are announced', () => page.frames().length >= 4);
       return page
         .frames()
         .map((frame) => new URL(frame.url()).pathname)
@@ -215,7 +216,7 @@ export const operations = [
     },
   },
   {
-    name: 'route continues, changed',
+    name: 'route continues with changed headers',
     run: async (page, { site }) => {
       await page.route('**/headers', (route) =>
         route.continue({ headers: { ...route.request().headers(), 'x-test': 'changed' } }),
@@ -228,7 +229,7 @@ export const operations = [
     name: 'console listener',
     run: async (page) => {
       const message = page.waitForEvent('console');
-      await page.evaluate(() => console.warn('said', 1));
+      await page.evaluate(() => console.warn('logged', 1));
       return [(await message).type(), (await message).text()];
     },
   },
@@ -256,7 +257,7 @@ export const operations = [
     name: 'dialog',
     run: async (page) => {
       page.once('dialog', (dialog) => dialog.accept());
-      await page.click('#speak');
+      await page.click('#confirm');
       return logged(page);
     },
   },
@@ -319,7 +320,7 @@ export const operations = [
       const worker = page.workers()[0] ?? (await page.waitForEvent('worker'));
       return worker.evaluate(() => self.answer);
     },
-    knownOnOwnPort: 'Playwright does not see a worker that ran before it connected there',
+    skipOnOwnPort: 'Playwright does not see workers that started before it connected',
   },
   {
     name: 'emulateMedia',
@@ -353,7 +354,7 @@ export const operations = [
       await context.addCookies([{ name: 'crumb', value: 'c', url: site.url('/') }]);
       const state = await context.storageState();
       const origin = state.origins.find(
-        ({ origin: known }) => known === site.url('').replace(/\/$/, ''),
+        ({ origin: candidate }) => candidate === site.url('').replace(/\/$/, ''),
       );
       return [state.cookies.some(({ name }) => name === 'crumb'), origin?.localStorage];
     },

@@ -1,6 +1,6 @@
-/** The pages that the operations of the parity suite work on. */
+/** The pages that the operations of the parity suite use. */
 
-import { startSite } from '../harness/site.mjs';
+import { html, javascript, startSite } from '../harness/site.mjs';
 
 const FORM = `<title>Form</title>
   <style>body { margin: 8px; height: 3000px; font: 16px sans-serif } #box { width: 80px; height: 40px; background: teal }
@@ -12,33 +12,26 @@ const FORM = `<title>Form</title>
   <select id="select"><option>one</option><option>two</option></select>
   <div id="box"></div><div id="source" draggable="true" ondragstart="event.dataTransfer.setData('text/plain', 'dragged')"></div>
   <div id="target" ondragover="event.preventDefault()" ondrop="log('drop ' + event.dataTransfer.getData('text/plain'))"></div>
-  <button id="speak" onclick="log('confirmed ' + confirm('sure?'))">Speak</button>
+  <button id="confirm" onclick="log('confirmed ' + confirm('sure?'))">Confirm</button>
   <button id="late" onclick="setTimeout(() => document.body.insertAdjacentHTML('beforeend', '<p id=later>later</p>'), 50)">Late</button>
   <pre id="log"></pre>
   <script>const log = (text) => document.getElementById('log').append(text + ';');</script>`;
 
-export async function startParitySite() {
-  const site = await startSite({
+export const startParitySite = () =>
+  startSite({
     '/form': FORM,
     '/next': '<title>Next</title><h1>Next</h1>',
-    '/frames': (request, response) => {
-      const port = site.port;
-      response.setHeader('content-type', 'text/html');
-      response.end(`<title>Frames</title><iframe id="same" src="/inner?same"></iframe>
-        <iframe id="cross" src="http://localhost:${port}/nest"></iframe>`);
-    },
-    '/nest': (request, response) => {
-      response.setHeader('content-type', 'text/html');
-      response.end(
-        `<title>Nest</title><p>nest</p><iframe id="back" src="http://127.0.0.1:${site.port}/inner?nested"></iframe>`,
-      );
-    },
+    '/frames': html(
+      (site) => `<title>Frames</title><iframe id="same" src="/inner?same"></iframe>
+        <iframe id="cross" src="${site.url('/nest', 'localhost')}"></iframe>`,
+    ),
+    '/nest': html(
+      (site) =>
+        `<title>Nest</title><p>nest</p><iframe id="back" src="${site.url('/inner?nested')}"></iframe>`,
+    ),
     '/inner': `<title>Inner</title><p>inner</p><button onclick="this.textContent = 'pressed'">inner</button>`,
     '/worker': `<title>Worker</title><script>window.worker = new Worker('/worker.js')</script>`,
-    '/worker.js': (request, response) => {
-      response.setHeader('content-type', 'text/javascript');
-      response.end('self.answer = 42; onmessage = ({ data }) => postMessage(data * 2);');
-    },
+    '/worker.js': javascript('self.answer = 42; onmessage = ({ data }) => postMessage(data * 2);'),
     '/data': (request, response) => {
       response.setHeader('content-type', 'application/json');
       response.end(JSON.stringify({ answer: 42, header: request.headers['x-test'] ?? null }));
@@ -47,7 +40,5 @@ export async function startParitySite() {
       response.setHeader('content-type', 'text/html');
       response.end(`<title>${request.headers['x-test'] ?? 'none'}</title>`);
     },
-    '/redirect': (request, response) => response.writeHead(302, { location: '/next' }).end(),
+    '/redirect': (_request, response) => response.writeHead(302, { location: '/next' }).end(),
   });
-  return site;
-}

@@ -1,6 +1,7 @@
 /**
- * Where the published protocol carries the id of an execution context. The relay translates exactly these places
- * (`relay/core/src/translate.rs` is tested against the same file), so a newer protocol with one more fails here.
+ * Finds every field of the published protocol that carries an execution context's id. The relay translates exactly the
+ * fields listed in `fixtures/context_ids.json`, and its core is tested against the same file, so a newer protocol with
+ * another such field fails here. Run this file with `--print` to write the list anew.
  */
 
 import assert from 'node:assert/strict';
@@ -21,10 +22,10 @@ const types = new Map(
   ),
 );
 
-/** Strings that name a context; the protocol gives them no type of their own. */
+/** Strings that identify a context. The protocol has no type for them. */
 const UNIQUE_ID_NAMES = ['uniqueContextId', 'executionContextUniqueId'];
 
-/** The paths below these properties that hold an id. Types that contain themselves are followed once. */
+/** The paths under these properties that hold a context id. Recursive types are followed once. */
 function* paths(domain, properties = [], prefix = [], seen = []) {
   for (const property of properties) {
     const here = [...prefix, property.type === 'array' ? `${property.name}[]` : property.name];
@@ -41,29 +42,25 @@ function* paths(domain, properties = [], prefix = [], seen = []) {
   }
 }
 
-function derive() {
-  const found = { params: [], results: [], events: [] };
-  for (const { domain, commands = [], events = [] } of domains) {
-    for (const { name, parameters, returns } of commands) {
-      found.params.push(
-        ...[...paths(domain, parameters)].map((place) => `${domain}.${name} ${place}`),
-      );
-      found.results.push(
-        ...[...paths(domain, returns)].map((place) => `${domain}.${name} ${place}`),
-      );
-    }
-    for (const { name, parameters } of events) {
-      found.events.push(
-        ...[...paths(domain, parameters)].map((place) => `${domain}.${name} ${place}`),
-      );
-    }
-  }
-  return Object.fromEntries(Object.entries(found).map(([kind, places]) => [kind, places.sort()]));
-}
+/** `Domain.method path` of every context id in these commands or events. */
+const fieldsOf = (kind, properties) =>
+  domains
+    .flatMap(({ domain, [kind]: methods = [] }) =>
+      methods.flatMap((method) =>
+        [...paths(domain, method[properties])].map((field) => `${domain}.${method.name} ${field}`),
+      ),
+    )
+    .sort();
 
-test('the places that carry context ids are those of the published protocol', async () => {
-  const known = JSON.parse(await readFile(path.join(FIXTURES_DIR, 'context_ids.json'), 'utf8'));
-  assert.deepEqual(derive(), known);
+const derive = () => ({
+  params: fieldsOf('commands', 'parameters'),
+  results: fieldsOf('commands', 'returns'),
+  events: fieldsOf('events', 'parameters'),
+});
+
+test('the listed context id fields are those of the published protocol', async () => {
+  const file = path.join(FIXTURES_DIR, 'context_ids.json');
+  assert.deepEqual(derive(), JSON.parse(await readFile(file, 'utf8')));
 });
 
 if (process.argv.includes('--print')) {
