@@ -1,67 +1,108 @@
-# Two commands are all it takes: `make run` and `make test`. The rest is what they are made of.
+# Everything a developer runs. `make help` lists the commands; CONTRIBUTING.md explains when to use them.
 
 TARGET := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
+BIN := tests/node_modules/.bin
 NPM_READY := tests/node_modules/.package-lock.json
-PRETTIER_FILES := extension mcp-client/runner tests fixtures
+PYTHON_READY := $(TARGET)/python/ready
+PRETTIER_FILES := extension mcp-client/runner tests fixtures examples
 NODE_TEST := node --test --test-timeout=240000
+SUBMAKE := $(MAKE) --no-print-directory
 
-.PHONY: run build test bench check-rust check-extension test-rust test-node chromium clean
+.DEFAULT_GOAL := help
+.PHONY: help run build fmt check test bench deny clean check-rust check-js test-core test-rust test-node chromium python
 
-## Builds Tabwire, and starts the relay and a browser with the extension.
-run: build
-	@command -v npm >/dev/null && $(TARGET)/release/tabwire mcp --install || echo "== without npm, agents cannot run code yet: see README, For agents"
+help: ## List these commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: build ## Build Tabwire, then start the relay and a browser with the extension
+	@if command -v npm >/dev/null; then $(TARGET)/release/tabwire mcp --install; \
+	else echo "==> npm is not installed, so agents cannot run code yet. See docs/clients.md."; fi
 	$(TARGET)/release/tabwire up
 
-build:
-	@echo "== building (the first time takes a minute or two)"
+build: ## Build the release binary
+	@echo "==> Building Tabwire (a minute or two the first time)"
 	cargo build --release --package tabwire
 
-## Installs what the tests need, and runs all of them.
-test: chromium
-	@$(MAKE) --no-print-directory --jobs=2 check-extension check-rust # the one waits for the network first
-	@$(MAKE) --no-print-directory test-rust test-node
-	@echo "== all tests passed"
+fmt: $(NPM_READY) ## Format all Rust and JavaScript
+	cargo fmt --all
+	$(BIN)/prettier --log-level warn --write $(PRETTIER_FILES)
 
-check-rust:
-	@echo "== format and lints"
-	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --quiet -- -D warnings
+check: ## Check formatting, lints and types, and test the core (under a minute when warm)
+	@$(SUBMAKE) --jobs=2 check-js check-rust
+	@$(SUBMAKE) test-core
+	@echo "==> Checks passed. Run \`make test\` before you push."
 
-check-extension: $(NPM_READY)
-	@echo "== types of the extension and the runner"
-	cd tests && ./node_modules/.bin/tsc --project . && ./node_modules/.bin/tsc --project tsconfig.runner.json
-	tests/node_modules/.bin/prettier --log-level warn --check $(PRETTIER_FILES)
+# JavaScript and Python are downloaded while Rust compiles.
+test: chromium ## Install what the tests need and run all of them (within 10 minutes on 2 cores)
+	@$(SUBMAKE) --jobs=2 check-js check-rust python
+	@$(SUBMAKE) test-rust
+	@$(SUBMAKE) test-node
+	@echo "==> All tests passed"
 
-test-rust:
-	@echo "== core, relay, and the relay as a process"
-	cargo test --workspace --quiet
-
-test-node: chromium $(NPM_READY)
-	@echo "== extension, and the whole chain with a real Chromium"
-	cargo build --package tabwire --quiet
-	cd tests && $(NODE_TEST) --test-concurrency=1 extension/*.test.mjs protocol/*.test.mjs chain/*.test.mjs
-	@echo "== the popup, every operation beside Chromium's own port, and the MCP server with a real agent's client"
-	cd tests && $(NODE_TEST) --test-concurrency=2 parity/*.test.mjs mcp/*.test.mjs popup/*.test.mjs
-
-## Measures, and compares with a bare pipe and with Chromium's own port.
-bench: chromium $(NPM_READY) build
+bench: chromium $(NPM_READY) build ## Measure speed and memory, compared with Chromium's own debugging port
+	@echo "==> Benchmarking (a few minutes; close other programs)"
 	cargo run --release --quiet --package tabwire-tests --bin bench-relay
 	TABWIRE_BIN=$(TARGET)/release/tabwire node tests/bench/chain.mjs
 	TABWIRE_BIN=$(TARGET)/release/tabwire node tests/bench/dormant.mjs
 	TABWIRE_BIN=$(TARGET)/release/tabwire node tests/bench/mcp.mjs
 
+deny: ## Check licenses, sources and known vulnerabilities of the Rust dependencies
+	@if cargo deny --version >/dev/null 2>&1; then cargo deny check; \
+	else echo "cargo-deny is not installed. Run \`cargo install --locked cargo-deny\`, then try again."; exit 1; fi
+
+clean: ## Remove everything that was built or installed
+	cargo clean
+	rm -rf tests/node_modules
+
+# ---- the parts of check and test ----
+
+check-rust:
+	@echo "==> Checking Rust formatting and lints"
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --quiet -- -D warnings
+
+check-js: $(NPM_READY)
+	@echo "==> Checking JavaScript formatting and types"
+	$(BIN)/prettier --log-level warn --check $(PRETTIER_FILES)
+	@for config in tests/tsconfig*.json; do echo "tsc --project $$config"; $(BIN)/tsc --project $$config || exit 1; done
+
+test-core:
+	@echo "==> Testing the core"
+	cargo test --package tabwire-core --quiet
+
+test-rust:
+	@echo "==> Testing the crates, and the relay as a process"
+	cargo test --workspace --quiet
+
+test-node: chromium python $(NPM_READY)
+	@echo "==> Testing the extension, and the whole chain with a real Chromium"
+	cargo build --package tabwire --quiet
+	cd tests && $(NODE_TEST) --test-concurrency=1 extension/*.test.mjs protocol/*.test.mjs chain/*.test.mjs
+	@echo "==> Testing parity with Chromium's own port, the MCP server, and the popup"
+	cd tests && $(NODE_TEST) --test-concurrency=2 parity/*.test.mjs mcp/*.test.mjs popup/*.test.mjs
+
+# ---- what they need ----
+
 $(NPM_READY): tests/package.json tests/package-lock.json
-	@echo "== npm packages of the tests"
-	cd tests && npm ci --no-fund --no-audit
+	@echo "==> Installing npm packages for the tests"
+	cd tests && npm ci --no-fund --no-audit --loglevel=error
 	@touch $@
 
-# Debian's Chromium is what the tests are written against. Nothing is installed where it is there already.
+# The tests are written against Debian's Chromium. An installed one is used as it is.
 chromium:
 	@if [ -n "$$CHROMIUM" ] || command -v chromium >/dev/null || [ -x /Applications/Chromium.app/Contents/MacOS/Chromium ]; then exit 0; \
 	elif command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
-	  echo "== installing Chromium"; apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-liberation; \
-	else echo "The tests need Chromium: install it with 'sudo apt-get install chromium' or 'brew install --cask chromium', or set CHROMIUM to its path."; exit 1; fi
+	  echo "==> Installing Chromium"; \
+	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-liberation; \
+	else echo "The tests need Chromium. Run \`sudo apt-get install chromium\` or \`brew install --cask chromium\`, or set CHROMIUM to its path."; exit 1; fi
 
-clean:
-	cargo clean
-	rm -rf tests/node_modules
+# Only the Python example needs this. Without Python its test is skipped.
+python:
+	@$(SUBMAKE) --silent $(PYTHON_READY) || echo "==> Python with venv is not available, so the test of the Python example is skipped."
+
+$(PYTHON_READY): examples/requirements.txt
+	@echo "==> Installing Playwright for Python"
+	@python3 -c 'import ensurepip' 2>/dev/null || { command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] && \
+	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends python3-venv; }
+	@rm -rf $(@D) && python3 -m venv $(@D) && $(@D)/bin/pip install --quiet --no-compile --disable-pip-version-check --requirement $<
+	@touch $@

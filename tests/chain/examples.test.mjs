@@ -1,0 +1,105 @@
+/** Runs every program in `examples/` as its README says, and checks that it leaves the browser as it was. */
+
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { copyFile, mkdtemp, readFile, rm } from 'node:fs/promises';
+import path from 'node:path';
+import { test } from 'node:test';
+import { promisify } from 'node:util';
+
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+
+import { inExtension, untilDetached, useChain } from '../harness/chain.mjs';
+import { PYTHON, ROOT, TABWIRE } from '../harness/processes.mjs';
+
+const EXAMPLES = path.join(ROOT, 'examples');
+const TESTS = path.join(ROOT, 'tests');
+const shared = useChain({
+  pages: {
+    '/': '<title>Home</title><h1>Welcome</h1><a href="/next">next</a>',
+    '/open': '<title>Open</title>',
+  },
+  tabs: (site) => [site.url('/open')],
+});
+
+/** `tabwire` is in the PATH, and its home is that of the test's relay. */
+const environment = () => ({
+  ...process.env,
+  PATH: `${path.dirname(TABWIRE)}${path.delimiter}${process.env.PATH}`,
+  TABWIRE_HOME: shared.chain.relay.home.path,
+});
+
+const run = async (command, args) =>
+  (await promisify(execFile)(command, args, { env: environment(), timeout: 60_000 })).stdout;
+
+/** Runs `use` and checks that tabs, debuggers and clients are as before. */
+async function leavingNothing(use) {
+  const tabs = () =>
+    inExtension(shared.chain, async () =>
+      (await chrome.tabs.query({})).map(({ id, url, active }) => ({ id, url, active })),
+    );
+  const before = await tabs();
+  await use();
+  await shared.chain.relay.waitForClients(0);
+  await untilDetached(shared.chain);
+  assert.deepEqual(await tabs(), before);
+}
+
+/** Runs a Node example in a folder where it finds the packages of the tests. */
+async function runNodeExample(name) {
+  const folder = await mkdtemp(path.join(TESTS, '.example-'));
+  try {
+    await copyFile(path.join(EXAMPLES, name), path.join(folder, name));
+    return await run(process.execPath, [path.join(folder, name), shared.site.url('/')]);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+test('the Playwright example lists tabs and reads a page', () =>
+  leavingNothing(async () => {
+    const output = await runNodeExample('playwright.mjs');
+    assert.match(output, new RegExp(`^Open tab: ${shared.site.url('/open')}$`, 'm'));
+    assert.match(output, /^Title: Home\nHeading: Welcome$/m);
+  }));
+
+test('the Puppeteer example counts tabs and collects links', () =>
+  leavingNothing(async () => {
+    const output = await runNodeExample('puppeteer.mjs');
+    assert.match(output, /^Open tabs: 2$/m);
+    assert.match(output, /^Title: Home$/m);
+    assert.match(output, new RegExp(`^Link: ${shared.site.url('/next')}$`, 'm'));
+  }));
+
+const skip = existsSync(PYTHON) ? false : 'run `make python` to install Playwright for Python';
+
+test('the Python example lists tabs and reads a page', { skip }, () =>
+  leavingNothing(async () => {
+    const script = path.join(EXAMPLES, 'python_playwright.py');
+    const output = await run(PYTHON, [script, shared.site.url('/')]);
+    assert.match(output, new RegExp(`^Open tab: ${shared.site.url('/open')}$`, 'm'));
+    assert.match(output, /^Title: Home\nText: Welcome/m);
+  }),
+);
+
+test('the MCP configuration starts a server with its tools', () =>
+  leavingNothing(async () => {
+    const config = JSON.parse(await readFile(path.join(EXAMPLES, 'mcp.json'), 'utf8'));
+    const { command, args } = config.mcpServers.tabwire;
+    const client = new Client({ name: 'examples', version: '1' });
+    await client.connect(new StdioClientTransport({ command, args, env: environment() }));
+    const { tools } = await client.listTools();
+    await client.close();
+    assert.deepEqual(tools.map(({ name }) => name).sort(), ['execute', 'reset']);
+  }));
+
+test('the examples install the versions that are tested', async () => {
+  const read = async (folder) =>
+    JSON.parse(await readFile(path.join(folder, 'package.json'), 'utf8'));
+  const { devDependencies } = await read(TESTS);
+  for (const [name, version] of Object.entries((await read(EXAMPLES)).dependencies)) {
+    assert.equal(version, devDependencies[name], name);
+  }
+});
