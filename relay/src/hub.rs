@@ -12,8 +12,8 @@ use tabwire_core::{CloseReason, Core, Input, Now, Output, PageSummary, wire};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
+use crate::link::outbox::{Outbox, Overrun};
 use crate::memory::Memory;
-use crate::outbox::{Outbox, Overrun};
 use crate::registry::Registry;
 
 /// How many messages may be queued for the hub. A link whose message does not fit stops reading until it does.

@@ -19,13 +19,9 @@ mod http;
 mod hub;
 mod link;
 mod memory;
-mod outbox;
 mod registry;
 mod relay;
 mod signals;
-mod socket;
-mod upgrade;
-mod websocket;
 
 use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
@@ -33,7 +29,6 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::Parser as _;
 use commands::CommandLine;
-use http::guard;
 
 /// The exit code that clap uses too.
 const INVALID_COMMAND_LINE: u8 = 2;

@@ -9,7 +9,7 @@ use tabwire_core::ids::ClientId;
 use tabwire_home::SlotReport;
 
 use crate::commands::serve::ClientMode;
-use crate::outbox::Outbox;
+use crate::link::outbox::Outbox;
 
 pub struct Registry {
     mode: ClientMode,

@@ -6,13 +6,12 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 
+use super::outbox::outbox;
+use super::socket;
+use super::upgrade::{Reader, Upgrade, Writer};
 use crate::app::App;
 use crate::hub::{HubSender, ToHub};
-use crate::outbox::outbox;
 use crate::registry::ClientSlot;
-use crate::socket;
-use crate::upgrade::Upgrade;
-use crate::websocket::{Reader, Writer};
 
 /// The guard has already checked host, origin and token.
 pub async fn upgrade(State(app): State<Arc<App>>, upgrade: Upgrade) -> Response {

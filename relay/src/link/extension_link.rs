@@ -6,13 +6,12 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 
+use super::outbox::outbox;
+use super::socket;
+use super::upgrade::{Reader, Upgrade, Writer};
 use crate::app::App;
 use crate::hub::{HubSender, ToHub};
-use crate::outbox::outbox;
 use crate::registry::{ExtensionSlot, milliseconds};
-use crate::socket;
-use crate::upgrade::Upgrade;
-use crate::websocket::{Reader, Writer};
 
 /// The largest message before the extension has introduced itself.
 const MAX_HELLO: usize = 64 << 10;
@@ -40,7 +39,12 @@ pub async fn upgrade(
     };
     let (hub, limit) = (app.hub.clone(), app.config.outbox_limit);
     upgrade.run(app.config.max_message, move |reader, writer| {
-        run((reader.first_at_most(MAX_HELLO), writer), slot, hub, limit)
+        run(
+            (reader.limit_first_message(MAX_HELLO), writer),
+            slot,
+            hub,
+            limit,
+        )
     })
 }
 

@@ -2,3 +2,8 @@
 
 pub mod client_link;
 pub mod extension_link;
+mod handshake;
+pub mod outbox;
+mod socket;
+mod upgrade;
+mod websocket;

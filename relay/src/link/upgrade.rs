@@ -1,0 +1,80 @@
+//! Upgrades an HTTP request to a WebSocket, or refuses it. Which requests get here is the guard's decision.
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use hyper::upgrade::OnUpgrade;
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+
+use super::handshake::{self, Invalid};
+use super::websocket;
+use crate::http::guard::refusal;
+
+pub type Reader = websocket::Reader<OwnedReadHalf>;
+pub type Writer = websocket::Writer<OwnedWriteHalf>;
+
+/// A valid handshake.
+pub struct Upgrade {
+    accept: HeaderValue,
+    connection: OnUpgrade,
+}
+
+impl Upgrade {
+    /// Returns the response, and runs the socket once it has been sent.
+    pub fn run<F: Future<Output = ()> + Send + 'static>(
+        self,
+        max_message: usize,
+        run: impl FnOnce(Reader, Writer) -> F + Send + 'static,
+    ) -> Response {
+        tokio::spawn(async move {
+            let Ok(upgraded) = self.connection.await else {
+                return;
+            };
+            // The listener serves TCP streams only.
+            let Ok(parts) = upgraded.downcast::<TokioIo<TcpStream>>() else {
+                return;
+            };
+            let (read, write) = parts.io.into_inner().into_split();
+            let reader = Reader::new(read, &parts.read_buf, max_message);
+            run(reader, Writer::new(write)).await;
+        });
+        let headers = [
+            (header::CONNECTION, HeaderValue::from_static("upgrade")),
+            (header::UPGRADE, HeaderValue::from_static("websocket")),
+            (header::SEC_WEBSOCKET_ACCEPT, self.accept),
+        ];
+        (StatusCode::SWITCHING_PROTOCOLS, headers).into_response()
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Upgrade {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Response> {
+        let accept = match handshake::accept(parts) {
+            Ok(accept) => accept,
+            Err(Invalid::NotAWebSocket) => return Err(upgrade_required(parts.uri.path())),
+            Err(Invalid::Key) => {
+                let error = "Sec-WebSocket-Key must be 16 bytes in base64.";
+                return Err(refusal(StatusCode::BAD_REQUEST, error).into_response());
+            }
+        };
+        match parts.extensions.remove::<OnUpgrade>() {
+            Some(connection) => Ok(Self { accept, connection }),
+            None => Err(upgrade_required(parts.uri.path())),
+        }
+    }
+}
+
+fn upgrade_required(path: &str) -> Response {
+    let error = format!("{path} is a WebSocket. Connect to it with version 13 of the protocol.");
+    let headers = [
+        (header::CONNECTION, "upgrade"),
+        (header::UPGRADE, "websocket"),
+        (header::SEC_WEBSOCKET_VERSION, "13"),
+    ];
+    (headers, refusal(StatusCode::UPGRADE_REQUIRED, &error)).into_response()
+}
