@@ -1,5 +1,6 @@
-//! What can fail before, around and in an agent's code. Each error says what happened (`Display`) and what to do about
-//! it (`remedy`). An agent and a shell user get the same facts, but only the shell user can act on the machine.
+//! What can fail before, around and in an agent's code. Each error says what happened (`Display`)
+//! and what to do about it (`remedy`). An agent and a shell user get the same facts, but only the
+//! shell user can act on the machine.
 
 use std::io;
 use std::path::PathBuf;
@@ -108,7 +109,8 @@ impl Audience {
         }
     }
 
-    /// What stopping code in the middle costs. A shell's runs share no state, so nothing of theirs is lost.
+    /// What stopping code in the middle costs. A shell's runs share no state, so nothing of theirs
+    /// is lost.
     fn loss(self) -> String {
         match self {
             Self::Agent => lost_state(),
@@ -158,7 +160,8 @@ impl Error {
         }
     }
 
-    /// What the reader can do about it. Suggests a reset only where it helps: a replaced worker is new already.
+    /// What the reader can do about it. Suggests a reset only where it helps: a replaced worker is
+    /// new already.
     pub fn remedy(&self, audience: Audience) -> String {
         match self {
             Self::TimedOut { .. }

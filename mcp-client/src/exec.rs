@@ -1,4 +1,5 @@
-//! Running code from a shell: one run with its own worker, which leaves the browser's tabs as they were.
+//! Running code from a shell: one run with its own worker, which leaves the browser's tabs as they
+//! were.
 
 use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
@@ -224,7 +225,8 @@ fn write_image(to: &Images, number: usize, image: &Image) -> io::Result<PathBuf>
     }
 }
 
-/// Writes an image under the first free name. Never overwrites a file and never follows a link that somebody put there.
+/// Writes an image under the first free name. Never overwrites a file and never follows a link that
+/// somebody put there.
 fn write_new(folder: &Path, from: usize, extension: &str, bytes: &[u8]) -> io::Result<PathBuf> {
     for number in from..from + MAX_IMAGE_FILES {
         let name = folder.join(format!("tabwire-{number}.{extension}"));

@@ -6,8 +6,8 @@
 //! shell ─► exec ─────────────────────────────┘           └► worker ─► runner (Node, Playwright) ─► /cdp
 //! ```
 //!
-//! A session belongs to one agent: its worker, its current page, its claim on the browser. Only the worker connects to
-//! `/cdp`.
+//! A session belongs to one agent: its worker, its current page, its claim on the browser. Only the
+//! worker connects to `/cdp`.
 
 mod error;
 pub mod exec;
@@ -34,7 +34,8 @@ pub struct Settings {
     pub home: Home,
     /// The `tabwire` program, which starts a relay.
     pub program: PathBuf,
-    /// The relay's port if the user chose one. Otherwise it is looked up in the home before each call.
+    /// The relay's port if the user chose one. Otherwise it is looked up in the home before each
+    /// call.
     pub port: Option<u16>,
     /// How long to wait for another client to release the browser.
     pub standby: Duration,
@@ -46,7 +47,8 @@ pub struct Settings {
     pub image_limit: Option<usize>,
     /// The most memory that the worker may use, in MiB.
     pub memory_mib: u64,
-    /// Called with the size of each call and its response, so that the memory of large ones can be returned to the system.
+    /// Called with the size of each call and its response, so that the memory of large ones can be
+    /// returned to the system.
     pub after_call: Arc<dyn Fn(usize) + Send + Sync>,
 }
 

@@ -1,4 +1,5 @@
-//! Progress reports while a call runs: MCP notifications for an agent, lines on stderr for a shell user.
+//! Progress reports while a call runs: MCP notifications for an agent, lines on stderr for a shell
+//! user.
 
 use std::io::Write as _;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,4 +1,5 @@
-//! The relay as its clients find it: look it up, start one if none is running, wait for its client slot.
+//! The relay as its clients find it: look it up, start one if none is running, wait for its client
+//! slot.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -16,12 +17,14 @@ use crate::error::Error;
 use crate::progress::Progress;
 
 const START_TIMEOUT: Duration = Duration::from_secs(10);
-/// An extension that lost its relay retries with growing pauses, but connects soon once it has found one.
+/// An extension that lost its relay retries with growing pauses, but connects soon once it has
+/// found one.
 const EXTENSION_TIMEOUT: Duration = Duration::from_secs(4);
 const EXTENSION_TIMEOUT_NEW_RELAY: Duration = Duration::from_secs(12);
 const POLL_INTERVAL: Duration = Duration::from_millis(25);
 
-/// The port to use: the user's choice, else that of the home's current or last relay, because its extension retries there.
+/// The port to use: the user's choice, else that of the home's current or last relay, because its
+/// extension retries there.
 pub fn port(settings: &Settings, last: Option<u16>) -> u16 {
     let port_of_home = || settings.home.last_relay().map(|state| state.port);
     settings
@@ -66,8 +69,8 @@ pub async fn ensure_started(settings: &Settings, progress: &Progress) -> Result<
     }
 }
 
-/// Returns the status of this home's relay. Any program can respond like a relay, and it would be sent the token next:
-/// only the one that owns the home is accepted.
+/// Returns the status of this home's relay. Any program can respond like a relay, and it would be
+/// sent the token next: only the one that owns the home is accepted.
 async fn find(settings: &Settings, port: u16) -> Result<Option<RelayStatus>, Error> {
     let response = get_json::<RelayStatus>(port, "/").await;
     let (own, elsewhere) = match settings.home.running_relay() {

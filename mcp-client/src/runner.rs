@@ -1,5 +1,5 @@
-//! The runner: the JavaScript that runs an agent's code. It is built into the binary and unpacked into the home at the
-//! first use, when npm installs its packages beside it.
+//! The runner: the JavaScript that runs an agent's code. It is built into the binary and unpacked
+//! into the home at the first use, when npm installs its packages beside it.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -77,8 +77,8 @@ fn version() -> String {
     version.chars().take(12).collect()
 }
 
-/// Installs into a temporary folder and renames it at the end, so that servers that start at the same time do not
-/// collide and nobody finds a partial installation.
+/// Installs into a temporary folder and renames it at the end, so that servers that start at the
+/// same time do not collide and nobody finds a partial installation.
 async fn install(folder: &Path, progress: &Progress) -> Result<(), Error> {
     check_node().await?;
     let parent = folder.parent().unwrap_or(folder);

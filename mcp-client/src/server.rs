@@ -1,5 +1,5 @@
-//! The MCP server: routes tool calls to the one session that all its connections share, and releases the browser when
-//! no calls come in.
+//! The MCP server: routes tool calls to the one session that all its connections share, and
+//! releases the browser when no calls come in.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +25,8 @@ use crate::session::Session;
 use crate::tools::{self, ExecuteArguments};
 use crate::{Settings, relay, stdin};
 
-/// When an agent's HTTP session is dropped. Running calls do not count as activity, and its user may be at lunch.
+/// When an agent's HTTP session is dropped. Running calls do not count as activity, and its user
+/// may be at lunch.
 const HTTP_SESSION_TIMEOUT: Duration = Duration::from_secs(8 * 60 * 60);
 
 /// Clones share one session, so that an agent finds its page again over any connection.
@@ -53,8 +54,8 @@ pub async fn serve_stdio(settings: Settings) -> Result<(), std::io::Error> {
     Ok(())
 }
 
-/// Streamable HTTP at `/mcp`. The caller must guard it: host, origin and token. All connections share one page and one
-/// state.
+/// Streamable HTTP at `/mcp`. The caller must guard it: host, origin and token. All connections
+/// share one page and one state.
 pub fn http_routes(settings: Settings) -> Router {
     let server = Server::new(settings);
     let mut sessions = LocalSessionManager::default();
@@ -71,7 +72,8 @@ impl Server {
     fn new(settings: Settings) -> Self {
         let session = Arc::new(Mutex::new(Session::new(settings.clone())));
         let early = settings.clone();
-        // The extension needs a moment to find a new relay. Start it now, so that the first call does not have to wait.
+        // The extension needs a moment to find a new relay. Start it now, so that the first call
+        // does not have to wait.
         tokio::spawn(async move {
             if let Err(error) = relay::ensure_started(&early, &Progress::silent()).await {
                 tracing::warn!("{error} {}", error.remedy(Audience::ShellUser));
@@ -129,7 +131,8 @@ impl Server {
         let response = tokio::select! {
             response = session.reset(&progress) => response,
             () = context.ct.cancelled() => {
-                // Half connected is not connected. The next call needs no note: a reset drops the state anyway.
+                // Half connected is not connected. The next call needs no note: a reset drops the
+                // state anyway.
                 session.end_worker().await;
                 Error::Cancelled.into()
             }

@@ -1,5 +1,5 @@
-//! One agent's session: the worker, the current page, and the claim on the browser. It owns all three and handles one
-//! call at a time.
+//! One agent's session: the worker, the current page, and the claim on the browser. It owns all
+//! three and handles one call at a time.
 
 use std::time::Duration;
 
@@ -30,7 +30,8 @@ pub struct Session {
     opened: Vec<String>,
     /// What the agent must learn with its next response.
     notes: Vec<String>,
-    /// Whether a worker request is pending. Still true at the next call if that one's future was dropped.
+    /// Whether a worker request is pending. Still true at the next call if that one's future was
+    /// dropped.
     in_call: bool,
 }
 
@@ -104,7 +105,8 @@ impl Session {
         self.worker = Some(Worker::start(&runner, self.settings.memory_mib)?);
         let connected = self.connect(port, progress).await;
         if matches!(connected, Err(Error::WorkerStart { .. })) {
-            // A Node.js that is too old cannot even parse the runner, and its own error does not help.
+            // A Node.js that is too old cannot even parse the runner, and its own error does not
+            // help.
             runner::check_node().await?;
         }
         connected
@@ -127,7 +129,8 @@ impl Session {
                 "no-extension" => return Err(Error::NoExtension),
                 _ => return Err(Error::Connect(message)),
             }
-            // Other clients may take the slot first every time, so the whole wait is bounded as well.
+            // Other clients may take the slot first every time, so the whole wait is bounded as
+            // well.
             if since.elapsed() > self.settings.standby + REQUEST_TIMEOUT {
                 return Err(Error::Connect("the browser was always in use".into()));
             }

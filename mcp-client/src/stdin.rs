@@ -1,6 +1,7 @@
-//! Filters an agent's messages on stdin before the SDK parses them. The SDK drops a line that it cannot parse, and the
-//! agent would wait for the response forever. So lone surrogates, which JavaScript writes as escapes, are replaced by
-//! U+FFFD, and any other unparseable line becomes a request that the server answers with the reason.
+//! Filters an agent's messages on stdin before the SDK parses them. The SDK drops a line that it
+//! cannot parse, and the agent would wait for the response forever. So lone surrogates, which
+//! JavaScript writes as escapes, are replaced by U+FFFD, and any other unparseable line becomes a
+//! request that the server answers with the reason.
 
 use serde_json::{Value, json};
 use tokio::io::{
@@ -138,8 +139,8 @@ fn replace_lone_surrogates(line: &[u8]) -> Vec<u8> {
     repaired
 }
 
-/// Finds the message's `id` without parsing it, near its start or its end, where every client writes it. A match inside
-/// a string is impossible: quotes in there are escaped.
+/// Finds the message's `id` without parsing it, near its start or its end, where every client
+/// writes it. A match inside a string is impossible: quotes in there are escaped.
 fn find_id(line: &[u8]) -> Option<Value> {
     const KEY: &[u8] = b"\"id\":";
     let id_at = |position: usize| {

@@ -1,6 +1,8 @@
-//! The worker: one Node process that runs an agent's code and takes requests as JSON lines, one at a time.
+//! The worker: one Node process that runs an agent's code and takes requests as JSON lines, one at
+//! a time.
 //!
-//! A worker that does not reply is killed from here, because nothing inside a process can stop an endless loop.
+//! A worker that does not reply is killed from here, because nothing inside a process can stop an
+//! endless loop.
 
 mod memory;
 mod stderr_tail;
@@ -92,7 +94,8 @@ impl Worker {
         })
     }
 
-    /// Sends a request and waits for its reply. If this future is dropped before that, the worker must be killed.
+    /// Sends a request and waits for its reply. If this future is dropped before that, the worker
+    /// must be killed.
     pub async fn request(&mut self, method: &str, mut parameters: Value) -> Result<Reply, Error> {
         self.last_id += 1;
         self.output.clear();
@@ -170,7 +173,8 @@ fn spawn(runner: &Runner, memory_limit_mib: u64) -> io::Result<Child> {
         .arg(heap)
         .arg(runner.main())
         .current_dir(&runner.folder)
-        // The user set these for their own programs, and with `DEBUG` Playwright prints the URL with the token.
+        // The user set these for their own programs, and with `DEBUG` Playwright prints the URL
+        // with the token.
         .env_remove("NODE_OPTIONS")
         .env_remove("NODE_DEBUG")
         .env_remove("DEBUG")

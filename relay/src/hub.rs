@@ -1,5 +1,5 @@
-//! The hub: the one task that owns the core. Links send it what their sockets receive, and it puts the core's outputs into
-//! the links' outboxes. It never waits for a socket.
+//! The hub: the one task that owns the core. Links send it what their sockets receive, and it puts
+//! the core's outputs into the links' outboxes. It never waits for a socket.
 
 use std::collections::HashMap;
 use std::pin::pin;
@@ -16,7 +16,8 @@ use crate::link::outbox::{Outbox, Overrun};
 use crate::memory::Memory;
 use crate::registry::Registry;
 
-/// How many messages may be queued for the hub. A link whose message does not fit stops reading until it does.
+/// How many messages may be queued for the hub. A link whose message does not fit stops reading
+/// until it does.
 const INBOX_SIZE: usize = 256;
 
 // WebSocket close codes.
@@ -76,8 +77,8 @@ impl Hub {
         /// The timer's delay when no deadline is set.
         const FAR: Duration = Duration::from_secs(86_400);
         let mut timer = pin!(tokio::time::sleep(FAR));
-        // The deadline that the timer is set to. `None` after it fired: it must be set again then, even without a
-        // deadline, or it would fire forever.
+        // The deadline that the timer is set to. `None` after it fired: it must be set again then,
+        // even without a deadline, or it would fire forever.
         let mut timer_deadline: Option<Option<Now>> = None;
         loop {
             let deadline = self.core.poll_timeout();

@@ -50,8 +50,8 @@ fn main() -> ExitCode {
 }
 
 fn run(command_line: CommandLine) -> anyhow::Result<ExitCode> {
-    // One thread: a message takes a few microseconds of work between two system calls. Handing it from thread to thread
-    // would cost more than the work.
+    // One thread: a message takes a few microseconds of work between two system calls. Handing it
+    // from thread to thread would cost more than the work.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

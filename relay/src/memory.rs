@@ -1,5 +1,6 @@
-//! Returns memory to the system after a burst. The allocator keeps freed memory for a second in case it is needed again,
-//! and checks only when something large is freed after that. An idle process would keep it forever.
+//! Returns memory to the system after a burst. The allocator keeps freed memory for a second in
+//! case it is needed again, and checks only when something large is freed after that. An idle
+//! process would keep it forever.
 
 use std::time::Duration;
 
@@ -43,7 +44,8 @@ impl Memory {
     }
 }
 
-/// Frees a large allocation, which triggers the allocator's check. It is never written to, so it takes no memory.
+/// Frees a large allocation, which triggers the allocator's check. It is never written to, so it
+/// takes no memory.
 fn purge() {
     const UNTOUCHED: usize = 32 << 20;
     drop(std::hint::black_box(Vec::<u8>::with_capacity(UNTOUCHED)));

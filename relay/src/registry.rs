@@ -1,4 +1,5 @@
-//! Who is connected: the slots and the links that hold them. HTTP handlers read it, while the hub owns the protocol state.
+//! Who is connected: the slots and the links that hold them. HTTP handlers read it, while the hub
+//! owns the protocol state.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,7 +16,8 @@ pub struct Registry {
     mode: ClientMode,
     /// A client enters when it takes a slot and leaves when its socket is closed.
     clients: DashMap<ClientId, ConnectedClient>,
-    /// Who holds the only slot in `single-active`; 0 if nobody does. Atomic, so that one of several clients wins.
+    /// Who holds the only slot in `single-active`; 0 if nobody does. Atomic, so that one of several
+    /// clients wins.
     active: AtomicU64,
     last_id: AtomicU64,
     extension: Mutex<Option<ExtensionHolder>>,

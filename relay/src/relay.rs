@@ -1,4 +1,5 @@
-//! A relay's life cycle: open the home, bind, publish its files, accept connections, and undo all of it at the end.
+//! A relay's life cycle: open the home, bind, publish its files, accept connections, and undo all
+//! of it at the end.
 
 use std::path::PathBuf;
 use std::sync::Arc;

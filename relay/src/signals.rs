@@ -37,7 +37,8 @@ impl StopSignals {
     }
 }
 
-/// `nohup` starts programs with SIGHUP ignored, and handling it would defeat that. Only Linux lets us check.
+/// `nohup` starts programs with SIGHUP ignored, and handling it would defeat that. Only Linux lets
+/// us check.
 fn hangup_is_not_ignored() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -1,5 +1,5 @@
-//! Finds the functions of a JavaScript file: declarations, methods, and arrow functions with a name. An anonymous
-//! callback belongs to the function around it.
+//! Finds the functions of a JavaScript file: declarations, methods, and arrow functions with a
+//! name. An anonymous callback belongs to the function around it.
 
 use crate::Function;
 use crate::tokens::{Kind, Token, tokenize};

@@ -1,4 +1,5 @@
-//! Splits JavaScript into tokens, as far as counting functions needs it: names, punctuation, and literals as one token.
+//! Splits JavaScript into tokens, as far as counting functions needs it: names, punctuation, and
+//! literals as one token.
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind<'a> {
@@ -31,7 +32,8 @@ struct Lexer<'a> {
 }
 
 impl<'a> Lexer<'a> {
-    /// The next token and where it starts. The token before it decides whether a slash starts a regular expression.
+    /// The next token and where it starts. The token before it decides whether a slash starts a
+    /// regular expression.
     fn next(&mut self, previous: Option<Kind<'_>>) -> Option<(usize, Kind<'a>)> {
         self.skip_space_and_comments();
         let start = self.at;

@@ -81,7 +81,8 @@ async fn does_not_take_another_process_for_a_killed_relay() {
     let port = relay.port;
     let stopped = relay.stop(Signal::KILL).await;
     let home = &stopped.home;
-    // The killed relay left its state file. Its pid and its port now belong to others, and the port even to a relay.
+    // The killed relay left its state file. Its pid and its port now belong to others, and the port
+    // even to a relay.
     fs::write(
         home.join("state.json"),
         json!({ "port": port, "pid": std::process::id() }).to_string(),

@@ -1,4 +1,5 @@
-//! How clients find targets: discovery, auto-attach, filters and lists. All of it without the browser's help.
+//! How clients find targets: discovery, auto-attach, filters and lists. All of it without the
+//! browser's help.
 
 use serde_json::{Value, json};
 use tabwire_tests::{Client, ScriptedExtension, tab, target_of, until};

@@ -1,4 +1,5 @@
-//! The files in Tabwire's home: their permissions, when they exist, and what the relay refuses to use.
+//! The files in Tabwire's home: their permissions, when they exist, and what the relay refuses to
+//! use.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};

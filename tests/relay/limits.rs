@@ -1,4 +1,5 @@
-//! Large messages, slow readers and slow senders: what is forwarded, what is closed, and that memory stays bounded.
+//! Large messages, slow readers and slow senders: what is forwarded, what is closed, and that
+//! memory stays bounded.
 
 use futures_util::future::join_all;
 use serde_json::json;
@@ -11,7 +12,8 @@ use crate::setup::{
 };
 
 const HUNDRED_MB: usize = 100_000_000;
-/// The relay queues up to 256 MiB for a peer that does not read. These parts exceed that and the socket buffers.
+/// The relay queues up to 256 MiB for a peer that does not read. These parts exceed that and the
+/// socket buffers.
 const PART: usize = 8 << 20;
 const PARTS: usize = 36;
 
@@ -138,7 +140,8 @@ async fn closes_an_extension_that_does_not_read_and_fails_its_commands() {
 async fn ends_half_sent_requests_and_serves_others() {
     let mut relay = Relay::start(&[]).await;
     let port = relay.port;
-    // More than the relay's connection limit: the last ones are accepted only after it has ended the first ones.
+    // More than the relay's connection limit: the last ones are accepted only after it has ended
+    // the first ones.
     let mut streams = Vec::new();
     for _ in 0..600 {
         let mut stream = http::connect(port).await;

@@ -107,8 +107,8 @@ pub fn methods(messages: &[Value]) -> Vec<&str> {
         .collect()
 }
 
-/// Checks that these parameters reach the browser, and come back as its result, byte for byte. The client must have
-/// no unread messages, and the extension must hold `Runtime.callFunctionOn`.
+/// Checks that these parameters reach the browser, and come back as its result, byte for byte. The
+/// client must have no unread messages, and the extension must hold `Runtime.callFunctionOn`.
 pub async fn assert_forwards_unchanged(
     extension: &mut ScriptedExtension,
     client: &mut Client,

@@ -1,4 +1,5 @@
-//! The slots for the extension and for clients: who gets them, what a rejected peer receives, and when they are free again.
+//! The slots for the extension and for clients: who gets them, what a rejected peer receives, and
+//! when they are free again.
 
 use std::time::SystemTime;
 

@@ -70,7 +70,8 @@ async fn browser_session_works_like_the_root_session() {
     }
 }
 
-/// Creates a target while the extension announces its tab before or after the reply, and returns the session on it.
+/// Creates a target while the extension announces its tab before or after the reply, and returns
+/// the session on it.
 async fn create_target(
     extension: &mut ScriptedExtension,
     client: &mut Client,

@@ -1,5 +1,5 @@
-//! A CDP client driven by a test. It reads only when the test asks for a message, so it can also act as a client that
-//! does not read.
+//! A CDP client driven by a test. It reads only when the test asks for a message, so it can also
+//! act as a client that does not read.
 
 use std::collections::VecDeque;
 
@@ -83,7 +83,8 @@ impl Client {
         self.send_message(Message::text(text.into())).await;
     }
 
-    /// Ignores failures: after the relay has closed the connection, its close frame can still be read.
+    /// Ignores failures: after the relay has closed the connection, its close frame can still be
+    /// read.
     pub async fn send_message(&mut self, message: Message) {
         let _ = within("send a message", self.socket.send(message)).await;
     }
@@ -142,7 +143,8 @@ impl Client {
         }
     }
 
-    /// Returns all unread messages. A round trip makes sure that everything the relay has sent by now is among them.
+    /// Returns all unread messages. A round trip makes sure that everything the relay has sent by
+    /// now is among them.
     pub async fn drain(&mut self) -> Vec<Value> {
         let unread: Vec<Value> = self.inbox.drain(..).collect();
         let mut received = self
@@ -152,7 +154,8 @@ impl Client {
         [unread, received].concat()
     }
 
-    /// Reads until the relay closes the connection, and returns the code and reason of its close frame.
+    /// Reads until the relay closes the connection, and returns the code and reason of its close
+    /// frame.
     pub async fn wait_for_close(&mut self) -> Option<(u16, String)> {
         let closing = async {
             loop {

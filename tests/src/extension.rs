@@ -1,5 +1,5 @@
-//! A scripted extension. It sends the hello, answers pings, and replies to calls as a browser would, except to those
-//! that the test holds. It records every call.
+//! A scripted extension. It sends the hello, answers pings, and replies to calls as a browser
+//! would, except to those that the test holds. It records every call.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -78,7 +78,8 @@ impl ScriptedExtension {
     /// Connects without sending the hello.
     pub async fn open(relay: &Relay, id: &str, tabs: &[Value]) -> Self {
         let origin = format!("chrome-extension://{id}");
-        // The slot of an extension that has just disconnected may still be taken. The real extension retries too.
+        // The slot of an extension that has just disconnected may still be taken. The real
+        // extension retries too.
         let socket = until("get the extension's slot", async || {
             match link::open(relay.port, "/extension", &[("Origin", &origin)]).await {
                 Ok(socket) => Some(socket),
@@ -213,7 +214,8 @@ impl ScriptedExtension {
         let _ = within("send a message", self.outgoing.send(message)).await;
     }
 
-    /// Waits until the relay closes the connection, and returns the code and reason of its close frame.
+    /// Waits until the relay closes the connection, and returns the code and reason of its close
+    /// frame.
     pub async fn wait_for_close(self) -> Option<(u16, String)> {
         within("the relay closes the extension's connection", self.link)
             .await

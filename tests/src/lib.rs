@@ -1,5 +1,6 @@
-//! Support code for the tests that run the relay as a real process: the process itself, and a scripted peer for each
-//! of its two sides. It makes no assumptions about what the relay should do; that is up to the tests.
+//! Support code for the tests that run the relay as a real process: the process itself, and a
+//! scripted peer for each of its two sides. It makes no assumptions about what the relay should do;
+//! that is up to the tests.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -31,7 +32,8 @@ pub async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
         .unwrap_or_else(|elapsed| panic!("{what}: {elapsed}"))
 }
 
-/// Polls until `check` returns a value. Only for the state of another process or of a file, which sends no event.
+/// Polls until `check` returns a value. Only for the state of another process or of a file, which
+/// sends no event.
 pub async fn until<T>(what: &str, mut check: impl AsyncFnMut() -> Option<T>) -> T {
     let polling = async {
         loop {

@@ -37,8 +37,8 @@ pub struct Relay {
     pub port: u16,
     /// Holds the relay's home in `home`, and is removed with the last relay that uses it.
     folder: Arc<TempDir>,
-    /// Output goes to files, not to pipes: a full pipe would block the relay, and what it wrote before it replied
-    /// can be read at once.
+    /// Output goes to files, not to pipes: a full pipe would block the relay, and what it wrote
+    /// before it replied can be read at once.
     output: TempDir,
     child: Child,
 }

@@ -1,4 +1,5 @@
-//! Kills a worker that uses too much memory, whether a call is running or earlier code left something running.
+//! Kills a worker that uses too much memory, whether a call is running or earlier code left
+//! something running.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

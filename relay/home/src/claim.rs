@@ -9,7 +9,8 @@ use crate::error::Error;
 use crate::folder::Home;
 use crate::state::State;
 
-/// Readers that check for a running relay hold a shared lock for a moment; a claim waits this long for them.
+/// Readers that check for a running relay hold a shared lock for a moment; a claim waits this long
+/// for them.
 const READER_TIMEOUT: Duration = Duration::from_millis(100);
 const RETRY_INTERVAL: Duration = Duration::from_millis(5);
 

@@ -1,4 +1,5 @@
-//! What can be wrong with the home and its files. Each text is a complete sentence that tells the user what to do.
+//! What can be wrong with the home and its files. Each text is a complete sentence that tells the
+//! user what to do.
 
 use std::io;
 use std::path::PathBuf;

@@ -86,7 +86,8 @@ impl Home {
         State::read(self)
     }
 
-    /// Replaces a file. Readers see the old content or the new, never a part, and other users see neither.
+    /// Replaces a file. Readers see the old content or the new, never a part, and other users see
+    /// neither.
     pub(crate) fn write_private(&self, path: &Path, text: &str) -> Result<(), Error> {
         let write = || -> io::Result<()> {
             let mut file = self.new_file()?;
@@ -120,7 +121,8 @@ fn locate() -> Result<PathBuf, Error> {
         .ok_or(Error::NoHomeFolder)
 }
 
-/// Closes a folder that others could read. One that others can write to is rejected: its files may not be ours.
+/// Closes a folder that others could read. One that others can write to is rejected: its files may
+/// not be ours.
 fn make_private(path: &Path, mode: u32) -> Result<(), Error> {
     if mode & 0o022 != 0 {
         return Err(Error::WritableByOthers(path.to_owned()));

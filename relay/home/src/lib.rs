@@ -1,5 +1,5 @@
-//! Tabwire's home folder and the relay that runs in it. The relay and its clients share this crate, so that they agree
-//! on files, addresses, and which relay owns the home.
+//! Tabwire's home folder and the relay that runs in it. The relay and its clients share this crate,
+//! so that they agree on files, addresses, and which relay owns the home.
 //!
 //! It never connects anywhere but 127.0.0.1 and never starts or stops a process.
 

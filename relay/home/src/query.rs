@@ -1,4 +1,5 @@
-//! Asking a local relay about itself over HTTP: the responses that need no token, and the request that fetches them.
+//! Asking a local relay about itself over HTTP: the responses that need no token, and the request
+//! that fetches them.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -12,7 +13,8 @@ use tokio::net::TcpStream;
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(2);
 const MAX_RESPONSE: u64 = 64 << 10;
 
-/// The response to `GET /`: counts, nothing private. A reader needs only `extension`; the rest may be missing.
+/// The response to `GET /`: counts, nothing private. A reader needs only `extension`; the rest may
+/// be missing.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct RelayStatus {
     #[serde(default)]
@@ -38,8 +40,8 @@ pub struct SlotReport {
     pub clients: usize,
 }
 
-/// Fetches JSON from a relay on this machine. A relay sends short responses with a length, so a full HTTP client would
-/// be more than this needs.
+/// Fetches JSON from a relay on this machine. A relay sends short responses with a length, so a
+/// full HTTP client would be more than this needs.
 pub async fn get_json<T: DeserializeOwned>(port: u16, path: &str) -> io::Result<T> {
     let response = tokio::time::timeout(RESPONSE_TIMEOUT, get(port, path)).await??;
     let (head, body) = response

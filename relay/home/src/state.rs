@@ -1,5 +1,5 @@
-//! Which relay owns a home: the file `state.json`, which only the owner can write, and a lock on the folder, which the
-//! kernel releases when the relay's process ends.
+//! Which relay owns a home: the file `state.json`, which only the owner can write, and a lock on
+//! the folder, which the kernel releases when the relay's process ends.
 
 use std::fmt;
 use std::fs::{self, File, TryLockError};
@@ -17,8 +17,8 @@ pub struct State {
 }
 
 impl State {
-    /// The file alone proves nothing: a killed relay leaves it behind, its pid may belong to another process by now, and
-    /// whoever took its port would be sent the token.
+    /// The file alone proves nothing: a killed relay leaves it behind, its pid may belong to
+    /// another process by now, and whoever took its port would be sent the token.
     pub(crate) fn of_running(home: &Home) -> Option<Self> {
         let folder = File::open(home.path()).ok()?;
         match folder.try_lock_shared() {

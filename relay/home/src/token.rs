@@ -1,4 +1,5 @@
-//! The secret that admits clients: 32 random bytes, created once, in a file that only its owner can read.
+//! The secret that admits clients: 32 random bytes, created once, in a file that only its owner can
+//! read.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
@@ -22,10 +23,12 @@ const MAX_FILE_SIZE: u64 = 4096;
 pub struct Token(String);
 
 impl Token {
-    /// Reads the home's token, and creates it if there is none. Relays that start at the same time agree on one.
+    /// Reads the home's token, and creates it if there is none. Relays that start at the same time
+    /// agree on one.
     pub fn load_or_create(home: &Home) -> Result<Self, Error> {
         let path = home.auth_token_file();
-        // `symlink_metadata` also sees a dangling link, which must be rejected and not written through.
+        // `symlink_metadata` also sees a dangling link, which must be rejected and not written
+        // through.
         if fs::symlink_metadata(&path).is_err() {
             create(home, &path).map_err(Error::io("create", &path))?;
         }
@@ -61,7 +64,8 @@ fn create(home: &Home, path: &Path) -> io::Result<()> {
     let token = URL_SAFE_NO_PAD.encode(rand::random::<[u8; 32]>());
     let mut file = home.new_file()?;
     file.write_all(token.as_bytes())?;
-    // Of several processes that start at the same time, the first one wins and the others read its file.
+    // Of several processes that start at the same time, the first one wins and the others read its
+    // file.
     match file.persist_noclobber(path) {
         Ok(_) => Ok(()),
         Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(()),

@@ -16,7 +16,8 @@ pub const EXTENSION_ID: &str = "jdnijfjfenoiidgbdaeakppincocjdkn";
 /// The one file that differs between copies: which relay the extension connects to.
 const RELAY_FILE: &str = "relay.json";
 
-/// Writes the extension, over an older one if there is one. Never writes into a folder of other files.
+/// Writes the extension, over an older one if there is one. Never writes into a folder of other
+/// files.
 pub fn write(folder: &Path, port: u16) -> Result<(), Error> {
     let failed = |reason| Error::WriteExtension {
         folder: folder.to_owned(),

@@ -12,8 +12,8 @@ pub struct Browser {
     pub path: PathBuf,
 }
 
-/// In order of preference. Browsers that load an unpacked extension from the command line come first; branded Chrome
-/// no longer does.
+/// In order of preference. Browsers that load an unpacked extension from the command line come
+/// first; branded Chrome no longer does.
 #[cfg(not(target_os = "macos"))]
 const KNOWN: &[(&str, &[&str])] = &[
     (

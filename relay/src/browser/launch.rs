@@ -1,5 +1,5 @@
-//! Starts a browser with the extension in its own process group, and stops it. Never touches a browser that it did not
-//! start.
+//! Starts a browser with the extension in its own process group, and stops it. Never touches a
+//! browser that it did not start.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -60,7 +60,8 @@ impl Launch<'_> {
             .transpose()
             .map_err(failed)?;
         let child = command.spawn().map_err(failed)?;
-        // The command holds the browser's ends of the pipe. As long as they are open, a closed pipe goes unnoticed.
+        // The command holds the browser's ends of the pipe. As long as they are open, a closed pipe
+        // goes unnoticed.
         drop(command);
         let mut browser = RunningBrowser { child, pipe };
         if let Some(pipe) = &mut browser.pipe {

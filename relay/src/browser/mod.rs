@@ -1,4 +1,5 @@
-//! Chromium-based browsers on this machine: finding them, and starting one with the bundled extension.
+//! Chromium-based browsers on this machine: finding them, and starting one with the bundled
+//! extension.
 
 pub mod bundle;
 pub mod detect;

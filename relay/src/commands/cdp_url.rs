@@ -1,5 +1,5 @@
-//! `tabwire cdp-url`: prints the URL with the token. No other command does, and this one only when a relay is running:
-//! otherwise a client would send the token to whoever takes the port next.
+//! `tabwire cdp-url`: prints the URL with the token. No other command does, and this one only when
+//! a relay is running: otherwise a client would send the token to whoever takes the port next.
 
 use std::process::ExitCode;
 

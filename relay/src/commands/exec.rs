@@ -20,7 +20,8 @@ pub struct ExecOptions {
     pub eval: Option<String>,
     /// File with the code; `-` or nothing reads stdin
     pub file: Option<PathBuf>,
-    /// Tab to use as `page`: its number in `tabwire tabs`, its target id, or a part of its address or title [default: a new tab, closed at the end]
+    /// Tab to use as `page`: its number in `tabwire tabs`, its target id, or a part of its address
+    /// or title [default: a new tab, closed at the end]
     #[arg(long)]
     pub tab: Option<String>,
     /// Stop the code after this many seconds

@@ -1,4 +1,5 @@
-//! `tabwire mcp`: an MCP server on stdin and stdout, or over HTTP behind the guard. The server itself is `tabwire-mcp`.
+//! `tabwire mcp`: an MCP server on stdin and stdout, or over HTTP behind the guard. The server
+//! itself is `tabwire-mcp`.
 
 use std::io::IsTerminal as _;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -29,7 +30,8 @@ const HTTP_CONNECTION_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 pub struct McpOptions {
     #[command(flatten)]
     pub session: SessionOptions,
-    /// Serve streamable HTTP at http://ADDRESS/mcp instead of stdin and stdout. Agents need the token
+    /// Serve streamable HTTP at http://ADDRESS/mcp instead of stdin and stdout. Agents need the
+    /// token
     #[arg(long, value_name = "127.0.0.1:PORT", value_parser = loopback)]
     pub http: Option<SocketAddrV4>,
     /// Release the browser after this many idle seconds

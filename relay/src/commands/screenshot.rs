@@ -14,7 +14,8 @@ use crate::error::Error;
 pub struct ScreenshotOptions {
     #[command(flatten)]
     pub session: SessionOptions,
-    /// The tab: its number in `tabwire tabs`, its target id, or a part of its address or title. Not needed if there is only one
+    /// The tab: its number in `tabwire tabs`, its target id, or a part of its address or title. Not
+    /// needed if there is only one
     #[arg(default_value = "", hide_default_value = true)]
     pub tab: String,
     /// File to write to: .png, .jpg or .jpeg [default: a new PNG in the current folder]

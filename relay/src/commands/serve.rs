@@ -15,7 +15,8 @@ pub struct ServeOptions {
     /// Port on 127.0.0.1 to listen on; 0 picks a free one
     #[arg(long, default_value_t = DEFAULT_PORT)]
     pub port: u16,
-    /// One client at a time, or several at once [env: TABWIRE_CLIENT_MODE, BF_CLIENT_MODE; default: single-active]
+    /// One client at a time, or several at once [env: TABWIRE_CLIENT_MODE, BF_CLIENT_MODE; default:
+    /// single-active]
     #[arg(long, value_enum)]
     pub client_mode: Option<ClientMode>,
     /// Also allow the extension with this id; can be repeated
@@ -24,7 +25,8 @@ pub struct ServeOptions {
     /// Do not write the CDP URL to a file
     #[arg(long)]
     pub no_cdp_url_file: bool,
-    /// What to do with the tabs a client created when it disconnects. Your own tabs are never closed
+    /// What to do with the tabs a client created when it disconnects. Your own tabs are never
+    /// closed
     #[arg(long, value_enum, default_value_t = OnDisconnect::Keep)]
     pub on_disconnect: OnDisconnect,
     /// Seconds a page may stay unresponsive before a command to it fails

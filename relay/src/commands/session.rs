@@ -1,4 +1,5 @@
-//! What `mcp`, `exec`, `snapshot`, `screenshot` and `tabs` share: options, and one run of code in the browser.
+//! What `mcp`, `exec`, `snapshot`, `screenshot` and `tabs` share: options, and one run of code in
+//! the browser.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -17,7 +18,8 @@ pub const SHORT_TIMEOUT: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Clone, Args)]
 pub struct SessionOptions {
-    /// Port of the relay. Must match this home's relay if one is running [default: this home's relay, or 19222]
+    /// Port of the relay. Must match this home's relay if one is running [default: this home's
+    /// relay, or 19222]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     pub port: Option<u16>,
     /// Seconds to wait while another client is using the browser

@@ -1,4 +1,5 @@
-//! What plain HTTP serves: the relay's status to any local program, the browser's pages to clients with the token.
+//! What plain HTTP serves: the relay's status to any local program, the browser's pages to clients
+//! with the token.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -28,7 +29,8 @@ pub async fn client_slot(State(app): State<Arc<App>>) -> Json<SlotReport> {
     Json(app.registry.slot_report())
 }
 
-/// The same response as Chrome's own port, so that a client finds the WebSocket from an `http://` address.
+/// The same response as Chrome's own port, so that a client finds the WebSocket from an `http://`
+/// address.
 pub async fn version(State(app): State<Arc<App>>) -> Response {
     let browser = describe(&app)
         .await

@@ -1,5 +1,5 @@
-//! Decides which requests are admitted, in front of every route and every upgrade. It looks only at the request, the
-//! token and the configuration.
+//! Decides which requests are admitted, in front of every route and every upgrade. It looks only at
+//! the request, the token and the configuration.
 
 use std::sync::Arc;
 
@@ -101,7 +101,8 @@ fn check_host(port: u16, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> 
     ))
 }
 
-/// Browsers send the origin of the page or extension. Only allowed extensions may connect, and only to `/extension`.
+/// Browsers send the origin of the page or extension. Only allowed extensions may connect, and only
+/// to `/extension`.
 fn check_origin(config: &Config, path: &str, headers: &HeaderMap) -> Result<(), Refusal> {
     if path != "/extension" {
         return refuse_origin(headers);

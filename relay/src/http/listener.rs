@@ -1,4 +1,5 @@
-//! Accepts TCP connections and limits each one. Listens on 127.0.0.1 only, and never speaks to another user's process.
+//! Accepts TCP connections and limits each one. Listens on 127.0.0.1 only, and never speaks to
+//! another user's process.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
@@ -39,7 +40,8 @@ fn unknown_holder(port: u16) -> String {
     format!("another program (`lsof -nP -iTCP:{port} -sTCP:LISTEN` shows which)")
 }
 
-/// Accepts connections until it is dropped. `http_timeout`: how long a connection may stay plain HTTP.
+/// Accepts connections until it is dropped. `http_timeout`: how long a connection may stay plain
+/// HTTP.
 pub async fn accept(listener: TcpListener, routes: Router, http_timeout: Duration) {
     let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     loop {

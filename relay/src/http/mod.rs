@@ -1,4 +1,5 @@
-//! The HTTP server: accepting connections, the guard in front of every route, and what is served without a WebSocket.
+//! The HTTP server: accepting connections, the guard in front of every route, and what is served
+//! without a WebSocket.
 
 pub mod discovery;
 pub mod guard;

@@ -1,5 +1,5 @@
-//! Which user and process is at the other end of a local connection, from the kernel's table of connections. Only Linux
-//! has it; on other systems the token is the only protection.
+//! Which user and process is at the other end of a local connection, from the kernel's table of
+//! connections. Only Linux has it; on other systems the token is the only protection.
 
 use std::net::SocketAddr;
 
@@ -25,7 +25,8 @@ pub fn may_connect(_stream: &TcpStream, _peer: SocketAddr) -> bool {
     true
 }
 
-/// The kernel's readable tables. Java and .NET use IPv6 sockets for IPv4 addresses too; those are in the second table.
+/// The kernel's readable tables. Java and .NET use IPv6 sockets for IPv4 addresses too; those are
+/// in the second table.
 #[cfg(target_os = "linux")]
 fn tables() -> impl Iterator<Item = String> {
     ["/proc/net/tcp", "/proc/net/tcp6"]
@@ -63,8 +64,8 @@ fn row(table: &str, local: SocketAddr, remote: Option<SocketAddr>) -> Option<Vec
         })
 }
 
-/// `127.0.0.1:80` as the kernel writes it, as an IPv4 and as a mapped IPv6 address: a number in the machine's byte order,
-/// then the port.
+/// `127.0.0.1:80` as the kernel writes it, as an IPv4 and as a mapped IPv6 address: a number in the
+/// machine's byte order, then the port.
 #[cfg(target_os = "linux")]
 fn kernel_addresses(address: SocketAddr) -> Option<[String; 2]> {
     let SocketAddr::V4(address) = address else {

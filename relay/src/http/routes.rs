@@ -15,7 +15,8 @@ use crate::http::discovery;
 use crate::http::guard::{self, refusal};
 use crate::link::{client_link, extension_link};
 
-/// How long a connection may stay plain HTTP. One that never reads its responses must not hold a place forever.
+/// How long a connection may stay plain HTTP. One that never reads its responses must not hold a
+/// place forever.
 pub const CONNECTION_TIMEOUT: Duration = Duration::from_secs(15);
 
 pub fn routes(app: &Arc<App>) -> Router {

@@ -1,9 +1,11 @@
 //! Enforces the layers of the core: code uses only its own layer and the layers below it.
 //!
-//! The folders in `src` are the layers, and `lib.rs` is on top of them. Two kinds of upward use are found:
-//! 1. paths into a higher layer: `crate::event::…`, also relative (`super::super::event`) or through a re-export;
-//! 2. calls of methods that only higher layers define, such as `self.wake(…)`. All layers extend `Core` with methods, so
-//!    the compiler allows those.
+//! The folders in `src` are the layers, and `lib.rs` is on top of them. Two kinds of upward use are
+//! found:
+//! 1. paths into a higher layer: `crate::event::…`, also relative (`super::super::event`) or
+//!    through a re-export;
+//! 2. calls of methods that only higher layers define, such as `self.wake(…)`. All layers extend
+//!    `Core` with methods, so the compiler allows those.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
 mod samples;
@@ -21,11 +23,12 @@ const LAYERS: [&str; 7] = [
 ];
 /// `lib.rs`
 const TOP: usize = LAYERS.len();
-/// The lowest layer that may use the type `Core`. Other types and constants of the crate root are for everyone.
+/// The lowest layer that may use the type `Core`. Other types and constants of the crate root are
+/// for everyone.
 const LOWEST_WITH_CORE: &str = "emit";
 
-/// Methods that standard types have too: a call counts only on one of `OWN_RECEIVERS`. Add a name here when the check
-/// takes a call of a standard method for one of the core.
+/// Methods that standard types have too: a call counts only on one of `OWN_RECEIVERS`. Add a name
+/// here when the check takes a call of a standard method for one of the core.
 const COMMON_METHODS: &str = "all and_then any append as_bytes as_deref as_mut as_ref as_str bytes chain chars clear
     clone cloned close collect contains contains_key copied count drain end ends_with entry enumerate extend filter
     filter_map find find_map first flat_map flatten fold get get_mut get_or_insert_with insert insert_str into_iter

@@ -1,7 +1,8 @@
-//! Reads a source file: the methods that it defines, and everything in it that may refer to another layer.
+//! Reads a source file: the methods that it defines, and everything in it that may refer to another
+//! layer.
 //!
-//! Definitions come from the syntax tree. References come from the tokens, because the tree does not include the
-//! arguments of macros. Items under `#[cfg(test)]` are skipped.
+//! Definitions come from the syntax tree. References come from the tokens, because the tree does
+//! not include the arguments of macros. Items under `#[cfg(test)]` are skipped.
 
 use std::fmt;
 
