@@ -69,6 +69,7 @@ check-js: $(NPM_READY)
 test-core:
 	@echo "==> Testing the core"
 	cargo test --package tabwire-core --quiet
+	cargo test --package tabwire-tests --test house --quiet
 
 test-rust:
 	@echo "==> Testing the crates, and the relay as a process"

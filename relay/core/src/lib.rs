@@ -4,7 +4,7 @@
 //! No sockets, tasks, clocks or randomness: inputs enter through [`Core::handle`], outputs leave
 //! through [`Core::poll_output`], and [`Core::poll_timeout`] returns when `TimeoutReached` is due.
 //!
-//! The folders are layers. A layer uses only those before it, which `tests/layers.rs` enforces:
+//! The folders are layers. A layer uses only those before it, which `tests/layers` enforces:
 //!
 //! 1. `protocol`: messages, ids, errors, and every table of CDP methods
 //! 2. `model`: state, private to its owners ([`World`](model::World))

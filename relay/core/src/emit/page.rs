@@ -3,7 +3,7 @@
 //! have already received.
 
 use crate::Core;
-use crate::model::contexts::{Context, Created, World};
+use crate::model::contexts::{Context, Created, JsWorld};
 use crate::model::target::Target;
 use crate::protocol::cdp::Request;
 use crate::protocol::error::CdpError;
@@ -20,10 +20,10 @@ impl Core {
     /// Adds the contexts that a dormant tab's document would have: the default one and, after a
     /// navigation (`with_worlds`), one for each isolated world that clients' scripts run in.
     pub(crate) fn synthesize_contexts(&mut self, tab_id: TabId, with_worlds: bool) {
-        let mut worlds = vec![World::Default];
+        let mut worlds = vec![JsWorld::Default];
         if with_worlds {
             for (_, session) in self.world.sessions.on(&Target::Page(tab_id)) {
-                worlds.extend(session.journal().script_worlds().map(World::Isolated));
+                worlds.extend(session.journal().script_worlds().map(JsWorld::Isolated));
             }
         }
         if let Some(tab) = self.world.tabs.get_mut(tab_id) {
@@ -54,7 +54,7 @@ impl Core {
         if !tab.has_frame(&params.frame_id) {
             return Err(CdpError::Refused("No frame for given id found".to_owned()));
         }
-        let (world, origin) = (World::Isolated(params.world_name), tab.origin());
+        let (world, origin) = (JsWorld::Isolated(params.world_name), tab.origin());
         let contexts = tab.contexts_mut();
         let (context, created) = contexts.synthesize(&params.frame_id, world, &origin);
         if created == Created::New {

@@ -67,11 +67,11 @@ fn value_to_announced(contexts: &Contexts, value: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::contexts::World;
+    use crate::model::contexts::JsWorld;
 
     fn one_pair() -> (Contexts, i64) {
         let mut contexts = Contexts::default();
-        let announced = contexts.synthesize("F", World::Default, "").0.announced;
+        let announced = contexts.synthesize("F", JsWorld::Default, "").0.announced;
         contexts.on_created(
             r#"{"id":3,"uniqueId":"-1.2","name":"","auxData":{"isDefault":true,"frameId":"F"}}"#,
         );

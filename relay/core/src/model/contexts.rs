@@ -13,8 +13,9 @@ use serde::Deserialize;
 /// The relay's own ids start here. Chrome counts from 1 in each renderer.
 const FIRST_OWN_ID: i64 = 1 << 30;
 
+/// A JavaScript world of a frame.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum World {
+pub enum JsWorld {
     Default,
     /// An isolated world, by the name that the client gave it.
     Isolated(String),
@@ -29,13 +30,13 @@ pub struct Context {
     real: Option<i64>,
     real_unique: String,
     pub frame: String,
-    pub world: World,
+    pub world: JsWorld,
     /// The `context` object of `Runtime.executionContextCreated`, as announced.
     pub description: String,
 }
 
 impl Context {
-    fn is_of(&self, frame: &str, world: &World) -> bool {
+    fn is_of(&self, frame: &str, world: &JsWorld) -> bool {
         self.frame == frame && self.world == *world
     }
 
@@ -103,7 +104,7 @@ impl Contexts {
     }
 
     /// Adds a synthetic context, or finds the existing one of this frame and world.
-    pub fn synthesize(&mut self, frame: &str, world: World, origin: &str) -> (Context, Created) {
+    pub fn synthesize(&mut self, frame: &str, world: JsWorld, origin: &str) -> (Context, Created) {
         if let Some(context) = self.list.iter().find(|c| c.is_of(frame, &world)) {
             return (context.clone(), Created::Paired);
         }
@@ -111,12 +112,12 @@ impl Contexts {
         self.own_ids_used += 1;
         let announced_unique = format!("tabwire.{announced}");
         let (name, kind) = match &world {
-            World::Default => ("", "default"),
-            World::Isolated(name) => (name.as_str(), "isolated"),
+            JsWorld::Default => ("", "default"),
+            JsWorld::Isolated(name) => (name.as_str(), "isolated"),
         };
         let description = serde_json::json!({
             "id": announced, "origin": origin, "name": name, "uniqueId": announced_unique,
-            "auxData": { "isDefault": world == World::Default, "type": kind, "frameId": frame },
+            "auxData": { "isDefault": world == JsWorld::Default, "type": kind, "frameId": frame },
         })
         .to_string();
         let context = Context {
@@ -134,7 +135,7 @@ impl Contexts {
 
     /// Chrome created the world of a synthetic context. It reports the context itself later, or
     /// never if `Runtime` is disabled.
-    pub fn on_world_created(&mut self, frame: &str, world: &World, real: i64) {
+    pub fn on_world_created(&mut self, frame: &str, world: &JsWorld, real: i64) {
         let mut synthetic = self.list.iter_mut().filter(|c| c.is_synthetic());
         if let Some(context) = synthetic.find(|c| c.is_of(frame, world)) {
             context.real = Some(real);
@@ -142,7 +143,7 @@ impl Contexts {
     }
 
     /// Chrome could not create the world of a synthetic context, which is removed.
-    pub fn on_world_refused(&mut self, frame: &str, world: &World) -> Option<Context> {
+    pub fn on_world_refused(&mut self, frame: &str, world: &JsWorld) -> Option<Context> {
         let is_refused = |c: &Context| c.is_synthetic() && c.is_of(frame, world);
         let index = self.list.iter().position(is_refused)?;
         Some(self.list.remove(index))
@@ -152,9 +153,9 @@ impl Contexts {
     pub fn on_created(&mut self, description: &str) -> Option<Created> {
         let parsed: Description = serde_json::from_str(description).ok()?;
         let world = if parsed.aux.is_default {
-            World::Default
+            JsWorld::Default
         } else {
-            World::Isolated(parsed.name)
+            JsWorld::Isolated(parsed.name)
         };
         // A debugger that was detached a moment ago may have reported the same context.
         let is_same = |c: &Context| {
@@ -277,8 +278,8 @@ mod tests {
     #[test]
     fn pairs_real_contexts_by_frame_and_world() {
         let mut contexts = Contexts::default();
-        let main = contexts.synthesize("F", World::Default, "").0.announced;
-        let utility = World::Isolated("utility".into());
+        let main = contexts.synthesize("F", JsWorld::Default, "").0.announced;
+        let utility = JsWorld::Isolated("utility".into());
         let utility = contexts.synthesize("F", utility, "").0.announced;
         let paired = Some(Created::Paired);
         assert_eq!(contexts.on_created(&real(4, "F", "utility")), paired);
@@ -299,7 +300,7 @@ mod tests {
     #[test]
     fn recognizes_a_context_that_is_reported_twice() {
         let mut contexts = Contexts::default();
-        let main = contexts.synthesize("F", World::Default, "").0.announced;
+        let main = contexts.synthesize("F", JsWorld::Default, "").0.announced;
         for _ in 0..2 {
             assert_eq!(
                 contexts.on_created(&real(3, "F", "")),
@@ -312,7 +313,7 @@ mod tests {
     #[test]
     fn translation_ends_with_the_last_synthetic_id() {
         let mut contexts = Contexts::default();
-        contexts.synthesize("F", World::Default, "");
+        contexts.synthesize("F", JsWorld::Default, "");
         contexts.on_created(&real(3, "F", ""));
         assert!(contexts.on_destroyed(3).is_some());
         contexts.on_created(&real(4, "F", ""));

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
-use super::url_pattern;
+use crate::protocol::url_pattern;
 
 /// What one session requested with `Fetch.enable`.
 #[derive(Debug, Clone, PartialEq, Eq)]

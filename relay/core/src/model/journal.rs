@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use crate::protocol::json;
-use crate::protocol::methods::undo;
+use crate::protocol::methods::{init, undo};
 
 #[derive(Debug, Clone)]
 pub struct Entry {
@@ -71,13 +71,7 @@ impl Journal {
         if script.is_none() && self.contains(method, &params) {
             return;
         }
-        let accumulates = matches!(
-            method,
-            "Page.addScriptToEvaluateOnNewDocument"
-                | "Page.createIsolatedWorld"
-                | "Runtime.addBinding"
-        );
-        if !accumulates {
+        if !init::ACCUMULATING.contains(&method) {
             self.entries.retain(|entry| entry.method != method);
         }
         self.entries.push(Entry {

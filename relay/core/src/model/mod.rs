@@ -18,7 +18,6 @@ pub mod sessions;
 pub mod tab;
 pub mod tabs;
 pub mod target;
-pub mod url_pattern;
 pub mod wake;
 
 use crate::protocol::cdp::Request;

@@ -16,6 +16,10 @@ use super::wake::{Stage, Wake};
 use crate::protocol::ids::{ChildId, ClientId, TabId, TargetId};
 use crate::protocol::wire::{LoadStatus, TabReport};
 
+#[expect(
+    clippy::struct_field_names,
+    reason = "`tab` is the CDP name of that target"
+)]
 pub struct Tab {
     id: TabId,
     /// The DevTools target id of the page. Clients also know the main frame by it.
@@ -25,7 +29,7 @@ pub struct Tab {
     real_main_frame: Option<TargetId>,
     /// The id of the `tab` target, the page's parent. The relay's own, because Chrome does not
     /// report it.
-    parent_target_id: TargetId,
+    tab_target_id: TargetId,
     url: String,
     title: String,
     status: LoadStatus,
@@ -71,7 +75,7 @@ impl Tab {
             id: TabId(report.tab_id),
             page_id,
             real_main_frame: None,
-            parent_target_id: tab_target_id,
+            tab_target_id,
             url: report.url.unwrap_or_default(),
             title: report.title.unwrap_or_default(),
             status: report.status.unwrap_or(LoadStatus::Complete),
@@ -104,7 +108,7 @@ impl Tab {
     }
 
     pub fn tab_target_id(&self) -> &TargetId {
-        &self.parent_target_id
+        &self.tab_target_id
     }
 
     pub fn url(&self) -> &str {

@@ -7,4 +7,5 @@ pub mod error;
 pub mod ids;
 pub mod json;
 pub mod methods;
+pub mod url_pattern;
 pub mod wire;

@@ -7,7 +7,7 @@ use crate::emit::page::{CONTEXT_CREATED, CONTEXT_DESTROYED};
 use crate::model::bootstraps::{HELPER_CLASS, helper_context};
 use crate::model::calls::{Continuation, Step};
 use crate::model::context_ids;
-use crate::model::contexts::World;
+use crate::model::contexts::JsWorld;
 use crate::protocol::cdp::Request;
 use crate::protocol::ids::{Debuggee, SessionId, TabId};
 use crate::protocol::json;
@@ -43,7 +43,7 @@ impl Core {
         }
         let tab = self.world.tabs.get_mut(tab_id)?;
         let context = tab.contexts().by_announced(context);
-        context.filter(|context| context.world == World::Default)?;
+        context.filter(|context| context.world == JsWorld::Default)?;
         let params = self.world.interner.intern(params);
         let handle = tab.bootstraps_mut().add(session_id, params);
         Some(Handled::json(&serde_json::json!({ "result": {

@@ -3,7 +3,7 @@
 
 use crate::Core;
 use crate::model::calls::Step;
-use crate::model::contexts::World;
+use crate::model::contexts::JsWorld;
 use crate::protocol::error::CdpError;
 use crate::protocol::ids::{Debuggee, TabId};
 use crate::protocol::json;
@@ -23,7 +23,7 @@ impl Core {
             Step::World { frame, name } => {
                 let real = json::integer_field(result, "executionContextId");
                 if let (Some(real), Some(tab)) = (real, self.world.tabs.get_mut(tab_id)) {
-                    let world = World::Isolated(name);
+                    let world = JsWorld::Isolated(name);
                     tab.contexts_mut().on_world_created(&frame, &world, real);
                 }
             }
@@ -59,7 +59,7 @@ impl Core {
         let Some(tab) = self.world.tabs.get_mut(tab_id) else {
             return;
         };
-        let world = World::Isolated(name);
+        let world = JsWorld::Isolated(name);
         if let Some(context) = tab.contexts_mut().on_world_refused(frame, &world) {
             self.announce_context_destroyed(tab_id, &context);
         }

@@ -3,7 +3,7 @@
 
 use super::Tab;
 use crate::model::bootstraps::Bootstraps;
-use crate::model::contexts::{Contexts, World};
+use crate::model::contexts::{Contexts, JsWorld};
 use crate::model::frames::{self, Frames};
 use crate::model::mirror::Mirror;
 use crate::model::paused::PausedRequests;
@@ -138,8 +138,8 @@ impl Tab {
             .filter(|context| context.frame == self.page_id.as_str());
         in_main_frame
             .filter_map(|context| match &context.world {
-                World::Isolated(name) => Some(name.clone()),
-                World::Default => None,
+                JsWorld::Isolated(name) => Some(name.clone()),
+                JsWorld::Default => None,
             })
             .collect()
     }

@@ -2,9 +2,9 @@
 
 use crate::protocol::cdp;
 
-/// Domains with an `enable` command. Their events go to sessions that enabled them. Events of other
-/// domains go to sessions that have used the domain, except `Inspector`, whose events go to every
-/// session.
+/// Domains with an `enable` command. Their events go to sessions that enabled them, and a domain is
+/// disabled in Chrome when the last session that enabled it ends. Events of other domains go to
+/// sessions that have used the domain, except `Inspector`, whose events go to every session.
 pub const ENABLED_DOMAINS: &[&str] = &[
     "Accessibility",
     "Animation",
@@ -36,6 +36,7 @@ pub const ENABLED_DOMAINS: &[&str] = &[
     "ServiceWorker",
     "WebAudio",
     "WebAuthn",
+    "WebMCP",
 ];
 
 /// `Page.lifecycleEvent` has its own switch besides `Page.enable`. A session's enabled switches

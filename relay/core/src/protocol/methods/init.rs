@@ -2,7 +2,9 @@
 //! them, journals them, and replays them when it wakes.
 //!
 //! To answer a new init command, add a line to [`INIT`] and, if it has required parameters, to
-//! `REQUIRED`.
+//! `REQUIRED`. An `X.enable` also belongs in `domains::ENABLED_DOMAINS`, and a setting in
+//! `undo::OVERRIDES`; tests check both. A command that can be sent several times with different
+//! parameters, each adding something, belongs in [`ACCUMULATING`].
 
 use crate::protocol::json;
 
@@ -137,6 +139,13 @@ const REQUIRED: &[(&str, &str, &[char])] = &[
     ("Runtime.setAsyncCallStackDepth",             "maxDepth",          NUMBER),
 ];
 
+/// Commands of which each one adds something, instead of replacing the one before.
+pub const ACCUMULATING: &[&str] = &[
+    "Page.addScriptToEvaluateOnNewDocument",
+    "Page.createIsolatedWorld",
+    "Runtime.addBinding",
+];
+
 /// Whether a command has its required parameters. If not, it is left to Chrome to reject.
 pub fn has_required_params(method: &str, params: &str) -> bool {
     let mut required = REQUIRED.iter().filter(|(of, ..)| *of == method);
@@ -153,11 +162,23 @@ pub fn find(method: &str) -> Option<&'static Init> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::methods::domains::ENABLED_DOMAINS;
     use crate::protocol::methods::undo;
 
     #[test]
     fn is_sorted_without_duplicates() {
         assert!(INIT.is_sorted_by(|a, b| a.method < b.method));
+    }
+
+    #[test]
+    fn enabled_domains_are_disabled_when_their_session_ends() {
+        let enabled = INIT
+            .iter()
+            .filter_map(|init| init.method.strip_suffix(".enable"));
+        // `Inspector` is not switched: its events go to every session.
+        for domain in enabled.filter(|domain| *domain != "Inspector") {
+            assert!(ENABLED_DOMAINS.contains(&domain), "{domain}");
+        }
     }
 
     #[test]
