@@ -141,8 +141,8 @@ clientsTest(
       const late = pageAt(await (await connect.puppeteer()).pages(), '/threefold');
       assert.equal(await late.evaluate(() => document.title), 'threefold');
       // This reply follows those to everything that Puppeteer sent to the inner frame.
-      const known = page.frames().find((frame) => frame.url().endsWith('/inner'));
-      assert.equal(await known.evaluate(() => document.title), 'inner');
+      const ofEarlier = page.frames().find((frame) => frame.url().endsWith('/inner'));
+      assert.equal(await ofEarlier.evaluate(() => document.title), 'inner');
       resume();
       const inner = await until('Puppeteer sees the inner frame', () =>
         late.frames().find((frame) => frame.url().endsWith('/inner')),

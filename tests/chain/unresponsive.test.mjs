@@ -65,7 +65,7 @@ unresponsiveTest(
 );
 
 unresponsiveTest(
-  'a stopped page that is told to navigate still fails its other commands',
+  'other commands to a stopped page fail while it navigates',
   { skip },
   async ({ context }) => {
     const pid = await rendererOf(shared.chain, '/stopped');

@@ -1,9 +1,10 @@
 /** Finds and stops the renderer process of a page, for tests of pages that do not respond. */
 
+import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 
 import { onOwnPort } from './chain.mjs';
-import { processorTime } from './process_stats.mjs';
+import { residentMemory } from './process_stats.mjs';
 import { until } from './processes.mjs';
 
 /** Why tests that stop a renderer are skipped on other systems. */
@@ -23,9 +24,12 @@ function renderers(chain) {
     .map(Number);
 }
 
+/** Far more than a renderer's memory grows by itself. */
+const MARK_MB = 256;
+
 /**
- * The process that runs the page or frame at this path. CDP does not report it, so the frame is made to compute, and the
- * renderer that uses the most processor time meanwhile is the one.
+ * The process that runs the page or frame at this path. CDP does not report it, so the frame fills a large buffer, and
+ * the renderer that grows by its size is the one.
  */
 export function rendererOf(chain, path) {
   return onOwnPort(chain, async (_browser, context) => {
@@ -34,21 +38,17 @@ export function rendererOf(chain, path) {
       frames().find((candidate) => candidate.url().endsWith(path)),
     );
     const pids = renderers(chain);
-    const before = await Promise.all(pids.map(processorTime));
-    await frame.evaluate(compute);
-    const after = await Promise.all(pids.map(processorTime));
-    const used = pids.map((_pid, index) => after[index] - before[index] || 0);
-    return pids[used.indexOf(Math.max(...used))];
+    const before = await Promise.all(pids.map((pid) => residentMemory(pid)));
+    await frame.evaluate((megabytes) => {
+      window.mark = new Uint8Array(megabytes << 20).fill(1);
+    }, MARK_MB);
+    const after = await Promise.all(pids.map((pid) => residentMemory(pid)));
+    // Frees the memory at once. Otherwise it could be freed during the next search, and hide that growth.
+    await frame.evaluate(() => void window.mark.buffer.transfer(0));
+    const grown = pids.filter((_pid, index) => after[index] - before[index] > MARK_MB / 2);
+    assert.equal(grown.length, 1, `exactly one renderer runs ${path}`);
+    return grown[0];
   });
-}
-
-/** Runs in the page. It takes a few hundred milliseconds of processor time; an idle renderer uses next to none. */
-function compute() {
-  let sum = 0;
-  for (let n = 0; n < 50_000_000; n += 1) {
-    sum = (sum * 31 + n) % 1_000_003;
-  }
-  return sum;
 }
 
 /** Stops a process while `run` runs. `run` may resume it earlier with the function it receives. */
