@@ -1,5 +1,6 @@
 /**
- * Counts your open tabs without touching them, then collects the links of a page in a tab of its own.
+ * Counts your open tabs without touching them, then collects the links of a page in a tab of its
+ * own.
  *
  *   node puppeteer.mjs [address]
  */

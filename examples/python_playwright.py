@@ -11,14 +11,16 @@ from playwright.sync_api import sync_playwright
 
 address = sys.argv[1] if len(sys.argv) > 1 else "https://example.com"
 
-# The relay writes this file while it runs. It contains a secret token, so read it each time instead of copying it.
+# The relay writes this file while it runs. It contains a secret token, so read it each time instead
+# of copying it.
 home = Path(os.environ.get("TABWIRE_HOME") or Path.home() / ".tabwire")
 cdp_url = (home / "cdp-url").read_text().strip()
 
 with sync_playwright() as playwright:
     browser = playwright.chromium.connect_over_cdp(cdp_url)
 
-    # Your profile, with your cookies and logins. There is only this one: browser.new_context() fails.
+    # Your profile, with your cookies and logins. There is only this one: browser.new_context()
+    # fails.
     context = browser.contexts[0]
 
     # Every open tab is a page. Reading its address does not attach Chrome's debugger to it.

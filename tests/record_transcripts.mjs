@@ -1,6 +1,7 @@
 /**
- * Records which commands real clients send to a page when they connect to Chromium's own port, and writes them to
- * `fixtures/transcripts/`. Run `node tests/record_transcripts.mjs` when the version of a client changes.
+ * Records which commands real clients send to a page when they connect to Chromium's own port, and
+ * writes them to `fixtures/transcripts/`. Run `node tests/record_transcripts.mjs` when the version
+ * of a client changes.
  */
 
 import { execFile } from 'node:child_process';

@@ -3,10 +3,11 @@
  *
  *   cargo build --release && node tests/bench/chain.mjs [--json] [--profile] [--rounds N]
  *
- * It starts two Chromiums, one with the extension and one without, so that neither the extension nor a second debugger
- * slows down the baseline. While one is measured, the other is idle. Both sides use a page that `newPage` opens: on the own
- * port that is the active tab, through Tabwire it is a background tab, where Chrome draws as little as possible. That cost
- * counts, because Tabwire causes it. The sides alternate action by action. A figure is the median of its rounds, and a
+ * It starts two Chromiums, one with the extension and one without, so that neither the extension
+ * nor a second debugger slows down the baseline. While one is measured, the other is idle. Both
+ * sides use a page that `newPage` opens: on the own port that is the active tab, through Tabwire it
+ * is a background tab, where Chrome draws as little as possible. That cost counts, because Tabwire
+ * causes it. The sides alternate action by action. A figure is the median of its rounds, and a
  * ratio is the median of the ratios of the rounds.
  */
 
@@ -27,8 +28,8 @@ const page = `<!doctype html><title>bench</title><style>body { font: 16px sans-s
 <ul>${'<li>One of many lines of text, so that there is something to draw.'.repeat(50)}</ul><script>let clicks = 0</script>`;
 
 /**
- * What is measured: `run` performs the action once, `times` is how often per round, `target` is the highest ratio that
- * passes, and `after` cleans up outside the measurement.
+ * What is measured: `run` performs the action once, `times` is how often per round, `target` is the
+ * highest ratio that passes, and `after` cleans up outside the measurement.
  * @type {{ name: string, times: number, target?: number, run: (side: Side) => Promise<unknown>, after?: (side: Side, result: any) => Promise<unknown> }[]}
  */
 const ACTIONS = [
@@ -81,7 +82,11 @@ async function receiveEvents({ page }) {
   await all;
 }
 
-/** @param {string} url @param {any} site @returns {Promise<Side & { browser: import('playwright-core').Browser }>} */
+/**
+ * @param {string} url
+ * @param {any} site
+ * @returns {Promise<Side & { browser: import('playwright-core').Browser }>}
+ */
 async function connect(url, site) {
   const browser = await playwright.connectOverCDP(url);
   const context = browser.contexts()[0];

@@ -1,6 +1,6 @@
 /**
- * Dormant tabs: what connecting costs with many of them (`dormant_connect.mjs`), and what the first command to one costs
- * (`dormant_first_command.mjs`). This file runs both and prints the figures.
+ * Dormant tabs: what connecting costs with many of them (`dormant_connect.mjs`), and what the first
+ * command to one costs (`dormant_first_command.mjs`). This file runs both and prints the figures.
  *
  *   cargo build --release && node tests/bench/dormant.mjs [--json] [--tabs N]
  */
@@ -15,7 +15,13 @@ const figure = (value, digits) => (Number.isNaN(value) ? 'n/a' : value.toFixed(d
 const line = (...[name, ...cells]) =>
   console.log(name.padEnd(32) + cells.map((cell) => cell.padStart(12)).join(''));
 
-/** One line of a comparison of few and many tabs. @param {string} label @param {number} small @param {number} large @param {number} added */
+/**
+ * One line of a comparison of few and many tabs.
+ * @param {string} label
+ * @param {number} small
+ * @param {number} large
+ * @param {number} added
+ */
 function printComparison(label, small, large, added) {
   const ratio = Number.isNaN(large) ? '' : `${(large / small).toFixed(1)}x`;
   line(label, figure(small, 1), figure(large, 1), ratio, figure((large - small) / added, 3));

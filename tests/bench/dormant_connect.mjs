@@ -1,8 +1,9 @@
 /**
- * Measures what connecting costs with a few tabs and with many: Playwright's `connectOverCDP`, and a raw client that
- * discovers all targets and attaches to them. What Playwright takes beyond the raw client is its own work for each page.
- * Both connect to Tabwire and to the same Chromium's own port, in turns. Also measured: the processor time of the relay and
- * of this process, which is the client. Throws if connecting through Tabwire attaches a debugger.
+ * Measures what connecting costs with a few tabs and with many: Playwright's `connectOverCDP`, and
+ * a raw client that discovers all targets and attaches to them. What Playwright takes beyond the
+ * raw client is its own work for each page. Both connect to Tabwire and to the same Chromium's own
+ * port, in turns. Also measured: the processor time of the relay and of this process, which is the
+ * client. Throws if connecting through Tabwire attaches a debugger.
  */
 
 import { chromium as playwright } from 'playwright-core';
@@ -19,14 +20,22 @@ export const FEW = 5;
 /** @typedef {import('./dormant_tabs.mjs').Chain} Chain */
 /** @typedef {import('./dormant_tabs.mjs').Worker} Worker */
 
-/** Connects Playwright and returns a function that disconnects it. @param {string} url @param {number} tabs */
+/**
+ * Connects Playwright and returns a function that disconnects it.
+ * @param {string} url
+ * @param {number} tabs
+ */
 async function connectPlaywright(url, tabs) {
   const browser = await playwright.connectOverCDP(url);
   expect('pages in Playwright', browser.contexts()[0].pages().length, tabs);
   return () => browser.close();
 }
 
-/** Connects a raw client and returns a function that disconnects it. @param {string} url @param {number} tabs */
+/**
+ * Connects a raw client and returns a function that disconnects it.
+ * @param {string} url
+ * @param {number} tabs
+ */
 async function connectRawClient(url, tabs) {
   const client = await connectRaw(url);
   await Promise.all([
@@ -45,7 +54,8 @@ async function connectRawClient(url, tabs) {
 }
 
 /**
- * Who connects where, and how often. On the own port a connect takes seconds, so it is measured less often.
+ * Who connects where, and how often. On the own port a connect takes seconds, so it is measured
+ * less often.
  * @type {{ name: string, times: number, throughTabwire: boolean, connect: (url: string, tabs: number) => Promise<() => Promise<unknown>> }[]}
  */
 const CONNECTS = [
@@ -55,7 +65,12 @@ const CONNECTS = [
   { name: 'raw client to own port', times: 3, throughTabwire: false, connect: connectRawClient },
 ];
 
-/** @param {(typeof CONNECTS)[number]} which @param {Chain} chain @param {Worker} worker @param {number} tabs */
+/**
+ * @param {(typeof CONNECTS)[number]} which
+ * @param {Chain} chain
+ * @param {Worker} worker
+ * @param {number} tabs
+ */
 async function connectOnce({ throughTabwire, connect }, chain, worker, tabs) {
   const url = throughTabwire ? chain.cdpUrl : chain.chromium.ownUrl;
   const { pid } = chain.relay.child;

@@ -1,15 +1,17 @@
 /**
- * Measures the first command to dormant tabs that the user has opened in the background. `first` is the first command to a
- * dormant tab, `live` the same command to a live one, and `attach` the time Chrome takes to attach its debugger, measured in
- * the extension. The ratio is (first - attach) / live, for three pairs:
+ * Measures the first command to dormant tabs that the user has opened in the background. `first` is
+ * the first command to a dormant tab, `live` the same command to a live one, and `attach` the time
+ * Chrome takes to attach its debugger, measured in the extension. The ratio is (first - attach) /
+ * live, for three pairs:
  *   a bare command:   `Runtime.evaluate` in a CDP session, one command each. This is the purest figure.
  *   evaluate:         `page.evaluate` and a repeated one. In a document it has not used, Playwright first sends its helper
  *                     script, so `first` is two commands and `live` is one.
  *   … in a new page:  the same `first`, and the first `page.evaluate` after a `goto` in the live tab: two commands each.
- * `own port` is the time that Chromium's own port takes for the work of waking in the same kind of tab: everything Playwright
- * sends to a page when it connects, except attaching, and then the command. Tabwire defers that work until a tab is used, so
- * the last column compares with it. The sides alternate tab by tab. Chrome has never drawn the dormant tabs, and does so when
- * they wake. Figures are medians, and ratios are those of the figures.
+ * `own port` is the time that Chromium's own port takes for the work of waking in the same kind of
+ * tab: everything Playwright sends to a page when it connects, except attaching, and then the
+ * command. Tabwire defers that work until a tab is used, so the last column compares with it. The
+ * sides alternate tab by tab. Chrome has never drawn the dormant tabs, and does so when they wake.
+ * Figures are medians, and ratios are those of the figures.
  */
 
 import { chromium as playwright } from 'playwright-core';
@@ -34,7 +36,12 @@ const page = `<!doctype html><title>bench</title><h1>A small page</h1><button>pr
 
 /** @typedef {import('./dormant_tabs.mjs').Worker} Worker */
 
-/** Chrome's own time to attach its debugger, which is then detached. @param {Worker} worker @param {string} url @returns {Promise<number>} */
+/**
+ * Chrome's own time to attach its debugger, which is then detached.
+ * @param {Worker} worker
+ * @param {string} url
+ * @returns {Promise<number>}
+ */
 const timeAttach = (worker, url) =>
   worker.run(async (wanted) => {
     const tab = (await chrome.tabs.query({})).find((one) => one.url === wanted);
@@ -46,7 +53,11 @@ const timeAttach = (worker, url) =>
     return time;
   }, url);
 
-/** What Playwright sends to each page when it connects and Tabwire sends to Chrome when the tab wakes. @param {string} frameId */
+/**
+ * What Playwright sends to each page when it connects and Tabwire sends to Chrome when the tab
+ * wakes.
+ * @param {string} frameId
+ */
 const playwrightInit = (frameId) => [
   ['Page.getFrameTree', {}],
   ['Page.enable', {}],
@@ -61,7 +72,11 @@ const playwrightInit = (frameId) => [
   ['Page.createIsolatedWorld', { frameId, worldName: 'utility', grantUniveralAccess: true }],
 ];
 
-/** The same work on Chromium's own port, without attaching. @param {Awaited<ReturnType<typeof connectRaw>>} own @param {string} url */
+/**
+ * The same work on Chromium's own port, without attaching.
+ * @param {Awaited<ReturnType<typeof connectRaw>>} own
+ * @param {string} url
+ */
 async function timeOnOwnPort(own, url) {
   const { targetInfos } = await own.send('Target.getTargets');
   const { targetId } = targetInfos.find((target) => target.url === url);
@@ -82,7 +97,8 @@ const evaluateInPage = (target) => timed(() => target.evaluate(EVALUATE.expressi
 /** Measures one dormant tab of each kind, and the live tab in between. */
 async function measureRound({ context, worker, own, live, session: liveSession }, urls, n, times) {
   const session = await context.newCDPSession(pageAt(context, urls.session[n]));
-  // The live tab, and two tabs of each earlier round. The tabs measured now are dormant, although one has a session.
+  // The live tab, and two tabs of each earlier round. The tabs measured now are dormant, although
+  // one has a session.
   expect('debuggers', await countDebuggers(worker), 1 + 2 * n);
   times.attach.push(await timeAttach(worker, urls.untouched[n]));
   times.own.push(await timeOnOwnPort(own, urls.own[n]));

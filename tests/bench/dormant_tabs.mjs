@@ -11,14 +11,23 @@ const BATCH = 100;
 /** Reports progress on stderr; stdout is for figures only. @param {string} text */
 export const progress = (text) => console.error(`... ${text}`);
 
-/** Throws if the benchmark measures something other than intended. @param {string} what @param {number} actual @param {number} expected */
+/**
+ * Throws if the benchmark measures something other than intended.
+ * @param {string} what
+ * @param {number} actual
+ * @param {number} expected
+ */
 export function expect(what, actual, expected) {
   if (actual !== expected) {
     throw new Error(`${what}: ${actual} instead of ${expected}`);
   }
 }
 
-/** How many tabs have a debugger attached, by whichever client. @param {Worker} worker @returns {Promise<number>} */
+/**
+ * How many tabs have a debugger attached, by whichever client.
+ * @param {Worker} worker
+ * @returns {Promise<number>}
+ */
 export const countDebuggers = (worker) =>
   worker.run(
     async () =>
@@ -27,7 +36,12 @@ export const countDebuggers = (worker) =>
       ).length,
   );
 
-/** Opens background tabs as the user would. @param {Chain} chain @param {Worker} worker @param {string[]} urls */
+/**
+ * Opens background tabs as the user would.
+ * @param {Chain} chain
+ * @param {Worker} worker
+ * @param {string[]} urls
+ */
 export async function openTabs(chain, worker, urls) {
   for (let opened = 0; opened < urls.length; opened += BATCH) {
     const { targets } = await chain.relay.status();

@@ -1,7 +1,7 @@
 /**
- * Measures the MCP server: the time from its start to the reply to `tools/list`, a cold and a warm `execute`, and memory.
- * Figures are medians of several rounds, without npm and without starting relay and browser. Exits with 1 if a figure
- * exceeds its limit.
+ * Measures the MCP server: the time from its start to the reply to `tools/list`, a cold and a warm
+ * `execute`, and memory. Figures are medians of several rounds, without npm and without starting
+ * relay and browser. Exits with 1 if a figure exceeds its limit.
  *
  *   cargo build --release && node tests/bench/mcp.mjs
  */
@@ -36,7 +36,10 @@ async function measureRound(chain, figures) {
   await chain.relay.waitForClients(0);
 }
 
-/** Alternates with the same call from a Playwright that is connected already, which shows the page's own share. */
+/**
+ * Alternates with the same call from a Playwright that is connected already, which shows the page's
+ * own share.
+ */
 async function measureWarm(chain, agent, figures) {
   const browser = await playwright.connectOverCDP(chain.cdpUrl);
   const page = await browser.contexts()[0].newPage();

@@ -1,7 +1,8 @@
 /**
- * Splits the time of a call through Tabwire between Chrome, the extension, the relay and the transport between them. The
- * extension's service worker times each call from its arrival to its reply, and within it the time that `chrome.debugger`
- * takes. The relay's share is its processor time, because it only forwards.
+ * Splits the time of a call through Tabwire between Chrome, the extension, the relay and the
+ * transport between them. The extension's service worker times each call from its arrival to its
+ * reply, and within it the time that `chrome.debugger` takes. The relay's share is its processor
+ * time, because it only forwards.
  */
 
 import { processorTime } from '../harness/process_stats.mjs';
@@ -11,7 +12,9 @@ import { openWorker } from './worker.mjs';
 const ROUNDS = 5;
 const PROFILED = ['evaluate', 'goto', 'click', 'fill', 'newPage'];
 
-/** Runs in the service worker. Records how long each call stays there, and how long Chrome has it. */
+/**
+ * Runs in the service worker. Records how long each call stays there, and how long Chrome has it.
+ */
 function install() {
   /** @type {Map<number, number>} */
   const arrivals = new Map();
@@ -61,7 +64,10 @@ const singleCommand = {
 
 const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
-/** Pages that profiled actions opened. They are closed after the figures are read, because closing is not measured. */
+/**
+ * Pages that profiled actions opened. They are closed after the figures are read, because closing
+ * is not measured.
+ */
 const opened = [];
 
 /** The same action, without cleaning up after each run. @param {any} action */

@@ -1,11 +1,13 @@
 /**
- * Lets many clients work in one browser for a while, checks every reply, and measures the relay's memory.
+ * Lets many clients work in one browser for a while, checks every reply, and measures the relay's
+ * memory.
  *
  *   cargo build --release && node tests/bench/soak.mjs [--json] [--seconds N] [--tabs N] [--clients N]
  *
- * The user has 200 tabs. Each of ten Playwrights uses ten of them, two at a time; the other tabs stay dormant. Every tab
- * carries its number in its title, color and console messages, so that anything from another tab shows. Exits with 1 if a
- * result was wrong, an action failed or was never answered, or an event came from another tab.
+ * The user has 200 tabs. Each of ten Playwrights uses ten of them, two at a time; the other tabs
+ * stay dormant. Every tab carries its number in its title, color and console messages, so that
+ * anything from another tab shows. Exits with 1 if a result was wrong, an action failed or was
+ * never answered, or an event came from another tab.
  */
 
 import './release_binary.mjs';
@@ -24,7 +26,9 @@ const TABS = option('--tabs', 200);
 const CLIENTS = option('--clients', 10);
 const TABS_PER_CLIENT = 10;
 const CONCURRENCY = 2;
-/** Longer than any timeout of Playwright or the relay, so an action that takes this long is lost. */
+/**
+ * Longer than any timeout of Playwright or the relay, so an action that takes this long is lost.
+ */
 const LOST_AFTER_MS = 90_000;
 const TARGET_MB = 40;
 
@@ -109,7 +113,10 @@ async function work(context, numbers, url, seed, end) {
   );
 }
 
-/** Connects the clients, lets them work, and returns how long they did and what memory the relay used. */
+/**
+ * Connects the clients, lets them work, and returns how long they did and what memory the relay
+ * used.
+ */
 async function soak(chain, url) {
   const { pid } = chain.relay.child;
   const browsers = await Promise.all(

@@ -1,4 +1,7 @@
-/** The actions of the soak test. Each returns the actual and the expected value, which it derives from the tab's number. */
+/**
+ * The actions of the soak test. Each returns the actual and the expected value, which it derives
+ * from the tab's number.
+ */
 
 import { inflateSync } from 'node:zlib';
 

@@ -1,7 +1,7 @@
 /**
- * Clients that connect while a tab does not respond, because its renderer is stopped or it shows a dialog. They can use
- * every other tab at once, and that tab as soon as it responds. The command timeout is the usual 30 seconds, so that a
- * client which gets through has not merely outlasted it.
+ * Clients that connect while a tab does not respond, because its renderer is stopped or it shows a
+ * dialog. They can use every other tab at once, and that tab as soon as it responds. The command
+ * timeout is the usual 30 seconds, so that a client which gets through has not merely outlasted it.
  */
 
 import assert from 'node:assert/strict';
@@ -33,7 +33,10 @@ const shared = useChain({
 
 const clientsTest = (name, options, run) => test(name, options, () => shared.withClients(run));
 
-/** Opens the tab that gets stuck and another one. They are of two sites, so each has its own renderer. */
+/**
+ * Opens the tab that gets stuck and another one. They are of two sites, so each has its own
+ * renderer.
+ */
 const openBothTabs = () =>
   openTabs(shared.chain, [shared.site.url('/stuck', 'localhost'), shared.site.url('/other')]);
 
@@ -44,7 +47,10 @@ function track(promise) {
   return tracked;
 }
 
-/** Connects each kind of client and uses the other tab while `blocked` is pending, then uses the stuck tab after `resume`. */
+/**
+ * Connects each kind of client and uses the other tab while `blocked` is pending, then uses the
+ * stuck tab after `resume`.
+ */
 async function connectWhileStuck(connect, blocked, resume) {
   const { context } = await connect.playwright();
   assert.equal(await pageAt(context, '/other').title(), 'other');

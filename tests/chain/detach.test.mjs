@@ -1,4 +1,7 @@
-/** What detaches the debugger from a tab without a client asking for it, and how clients can use the tab afterwards. */
+/**
+ * What detaches the debugger from a tab without a client asking for it, and how clients can use the
+ * tab afterwards.
+ */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

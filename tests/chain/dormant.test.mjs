@@ -17,7 +17,10 @@ import { until } from '../harness/processes.mjs';
 import { withRawClient } from '../harness/raw_client.mjs';
 
 const NAMES = ['one', 'two', 'three', 'four', 'five', 'six'];
-/** Offers /second for prerendering when the test releases /offer, and goes there when the test releases /leave. */
+/**
+ * Offers /second for prerendering when the test releases /offer, and goes there when the test
+ * releases /leave.
+ */
 const PRERENDERS = `<title>First</title><script type="module">
   await fetch('/offer');
   const rules = Object.assign(document.createElement('script'), { type: 'speculationrules' });
@@ -87,7 +90,8 @@ test('a prerendered page that replaces a dormant one is usable', () =>
     const announced = context.waitForEvent('page');
     await openForegroundTab(shared.chain, urlOf('first'));
     const page = await announced;
-    // Chrome does not prerender for a page with a debugger, and opening the tab through Chromium's own port attached one.
+    // Chrome does not prerender for a page with a debugger, and opening the tab through Chromium's
+    // own port attached one.
     const prerendered = shared.site.nextRequest('/loaded');
     (await until('the page has loaded', () => held.offer)).end();
     await prerendered;
@@ -102,7 +106,10 @@ test('a prerendered page that replaces a dormant one is usable', () =>
     await page.close();
   }));
 
-/** Freezes the page through Chromium's own port and returns a function that tells whether it still is. */
+/**
+ * Freezes the page through Chromium's own port and returns a function that tells whether it still
+ * is.
+ */
 async function freeze(own, url) {
   const target = await own.waitForTarget((candidate) => candidate.type() === 'service_worker');
   const worker = await target.worker();

@@ -1,4 +1,7 @@
-/** Runs every program in `examples/` as its README says, and checks that it leaves the browser as it was. */
+/**
+ * Runs every program in `examples/` as its README says, and checks that it leaves the browser as it
+ * was.
+ */
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';

@@ -1,4 +1,7 @@
-/** Frames inside a page, of the same and of other processes: usable like the page itself, wherever they move. */
+/**
+ * Frames inside a page, of the same and of other processes: usable like the page itself, wherever
+ * they move.
+ */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

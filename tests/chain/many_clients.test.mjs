@@ -1,6 +1,7 @@
 /**
- * Several clients on one browser. Each works as if it were alone: sessions do not mix, events arrive once, and a client
- * that leaves takes nothing from the others. Interception by several clients is in `many_clients_fetch.test.mjs`.
+ * Several clients on one browser. Each works as if it were alone: sessions do not mix, events
+ * arrive once, and a client that leaves takes nothing from the others. Interception by several
+ * clients is in `many_clients_fetch.test.mjs`.
  */
 
 import assert from 'node:assert/strict';
@@ -154,7 +155,8 @@ clientsTest('a late Playwright sees the frames and contexts of a live tab', asyn
   }
 });
 
-// Playwright does not report workers that started before it connected, on Chromium's own port either.
+// Playwright does not report workers that started before it connected, on Chromium's own port
+// either.
 clientsTest('a late Puppeteer sees the frames and the worker of a live tab', async (connect) => {
   const [page] = await openShared(shared.site.url('/framed'), [await connect.playwright()]);
   await until('the worker runs', () => page.workers().length === 1);

@@ -1,4 +1,7 @@
-/** Requests that several clients intercept in one tab: each is answered exactly once, and no client can block the others. */
+/**
+ * Requests that several clients intercept in one tab: each is answered exactly once, and no client
+ * can block the others.
+ */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,4 +1,7 @@
-/** Tabs that pages and the user open: when they are announced, with which opener, and that both sides can close them. */
+/**
+ * Tabs that pages and the user open: when they are announced, with which opener, and that both
+ * sides can close them.
+ */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -42,7 +45,10 @@ const shared = useChain({
   },
 });
 
-/** A popup that is never announced would otherwise block the file for Playwright's default of 30 seconds per wait. */
+/**
+ * A popup that is never announced would otherwise block the file for Playwright's default of 30
+ * seconds per wait.
+ */
 const TIMEOUT = { timeout: 20_000 };
 
 /** A test with an opener that Playwright has opened. */
@@ -69,7 +75,10 @@ const countTabs = (url) =>
 
 // ---- opened by pages ----
 
-/** Ways to open a page, its address, and whether it has `window.opener`. CDP names the opener for all of them. */
+/**
+ * Ways to open a page, its address, and whether it has `window.opener`. CDP names the opener for
+ * all of them.
+ */
 const WAYS = {
   same: { path: '/popup?same', hasOpener: true },
   cross: { path: '/popup?cross', host: 'localhost', hasOpener: true },

@@ -37,7 +37,10 @@ const nextReport = async (wanted) => {
   );
 };
 
-/** A client in a process of its own, so that a test can kill it. `work` has finished when this resolves. */
+/**
+ * A client in a process of its own, so that a test can kill it. `work` has finished when this
+ * resolves.
+ */
 async function startClient(work) {
   const source = `
     import { chromium } from 'playwright-core';

@@ -1,4 +1,7 @@
-/** Several sessions of one client on one target: each has its own id, domains and events, and ends on its own. */
+/**
+ * Several sessions of one client on one target: each has its own id, domains and events, and ends
+ * on its own.
+ */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,6 +1,7 @@
 /**
- * What a client must not change in a tab that it did not create. The page itself reports what it sees before, during and
- * after the client's visit. The browser prefers dark, so that a client library's default of light would show.
+ * What a client must not change in a tab that it did not create. The page itself reports what it
+ * sees before, during and after the client's visit. The browser prefers dark, so that a client
+ * library's default of light would show.
  */
 
 import assert from 'node:assert/strict';
@@ -12,12 +13,18 @@ import { inExtension, openTabs, pageAt, useChain } from '../harness/chain.mjs';
 import { until, untilEqual } from '../harness/processes.mjs';
 import { html } from '../harness/site.mjs';
 
-/** Emits each page's report, and holds each page's request for the next one, by the query of its address. */
+/**
+ * Emits each page's report, and holds each page's request for the next one, by the query of its
+ * address.
+ */
 const reports = new EventEmitter();
 const held = new Map();
 const nameOf = (request) => new URL(request.url, 'http://site').search;
 
-/** Reports what it sees whenever the test answers /wait. A timer would be throttled in the background. */
+/**
+ * Reports what it sees whenever the test answers /wait. A timer would be throttled in the
+ * background.
+ */
 const WATCHED = `<title>Watched</title><button onclick="this.textContent = 'clicked'">press</button><script type="module">
   const look = () => ({
     dark: matchMedia('(prefers-color-scheme: dark)').matches, print: matchMedia('print').matches,
@@ -58,8 +65,8 @@ async function report(name) {
 }
 
 /**
- * What a page in the background sees without a client. The harness opens tabs through Chromium's own port, and a page
- * takes a moment to see that the harness has disconnected.
+ * What a page in the background sees without a client. The harness opens tabs through Chromium's
+ * own port, and a page takes a moment to see that the harness has disconnected.
  */
 const reportAtRest = (name) =>
   until(`${name} is at rest`, async () => {
@@ -99,7 +106,8 @@ test('using a tab changes nothing that the page or the user can see', async () =
     await page.screenshot();
     const during = await report('?used');
     assert.deepEqual(unfocused(during), unfocused(used));
-    // A page in use believes it is in front. Otherwise a click in a background tab would wait for ever.
+    // A page in use believes it is in front. Otherwise a click in a background tab would wait for
+    // ever.
     assert.deepEqual([during.visibility, during.focus], ['visible', true]);
     assert.deepEqual(await report('?other'), other);
     assert.deepEqual(await windows(), before);
@@ -141,7 +149,8 @@ test('overrides apply while the client is connected and are undone when it leave
   await openTabs(shared.chain, [shared.site.url('/watched?overridden')]);
   const before = await reportAtRest('?overridden');
   const overrides = { dark: false, print: true, motion: true, width: 400, height: 300 };
-  // A second round, because restoring the size must also work in a tab that a client has left before.
+  // A second round, because restoring the size must also work in a tab that a client has left
+  // before.
   for (const round of ['first', 'second']) {
     await shared.withPlaywright(async ({ context }) => {
       const page = pageAt(context, '?overridden');

@@ -1,4 +1,7 @@
-/** The user's own tabs: announced with their real ids, untouched until used, and restored afterwards. */
+/**
+ * The user's own tabs: announced with their real ids, untouched until used, and restored
+ * afterwards.
+ */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

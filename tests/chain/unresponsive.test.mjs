@@ -1,4 +1,7 @@
-/** Pages whose renderer does not respond, because a debugger or a machine short of memory has stopped it. */
+/**
+ * Pages whose renderer does not respond, because a debugger or a machine short of memory has
+ * stopped it.
+ */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -31,7 +34,10 @@ const stoppedUrl = () => shared.site.url('/stopped', 'localhost');
 const unresponsiveTest = (name, options, run) =>
   test(name, options, () => shared.withPlaywright(run));
 
-/** Sends a command that the page does not respond to, through a session and through Playwright, which hides the reason. */
+/**
+ * Sends a command that the page does not respond to, through a session and through Playwright,
+ * which hides the reason.
+ */
 function sendUnanswered(page, session) {
   const reason = session
     .send('Runtime.evaluate', { expression: '1' })
@@ -73,7 +79,8 @@ unresponsiveTest(
     assert.equal(await page.title(), 'stopped');
     const session = await context.newCDPSession(page);
     await whileStopped(pid, async (resume) => {
-      // The browser process sends the request; only the renderer that would show the response is stopped.
+      // The browser process sends the request; only the renderer that would show the response is
+      // stopped.
       const navigated = session.send('Page.navigate', { url: `${stoppedUrl()}?again` });
       await assert.rejects(
         session.send('Runtime.evaluate', { expression: '1' }),

@@ -1,4 +1,7 @@
-/** `tabwire up` as a new user runs it: the lines it prints work as printed, and it leaves nothing running. */
+/**
+ * `tabwire up` as a new user runs it: the lines it prints work as printed, and it leaves nothing
+ * running.
+ */
 
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';

@@ -1,4 +1,7 @@
-/** Workers of a page: usable once the page is used, and never left paused, whether or not a client wants them. */
+/**
+ * Workers of a page: usable once the page is used, and never left paused, whether or not a client
+ * wants them.
+ */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -15,8 +18,9 @@ const reportsOf = (key) => reported.get(key) ?? [];
 /** Responses to `/go`, for which pages wait before they start their workers. */
 const held = [];
 /**
- * Lets a page start its workers and waits until both have replied to it. The page must wait until the harness has
- * disconnected: Chromium leaves a worker paused for ever if a client of its own port disconnects while the worker starts.
+ * Lets a page start its workers and waits until both have replied to it. The page must wait until
+ * the harness has disconnected: Chromium leaves a worker paused for ever if a client of its own
+ * port disconnects while the worker starts.
  */
 async function startWorkers(url) {
   (await until('the page is ready', () => held.shift())).end();
@@ -239,7 +243,9 @@ async function untilStreamsContinue() {
   }
 }
 
-/** The last few numbers may arrive out of order, because each is reported by a request of its own. */
+/**
+ * The last few numbers may arrive out of order, because each is reported by a request of its own.
+ */
 function assertWithoutGaps(key) {
   assert.equal(opened.get(key), 1, 'it was opened only once');
   const numbers = [...reportsOf(key)].sort((a, b) => a - b).slice(0, -10);

@@ -1,6 +1,6 @@
 /**
- * A chain of relay, extension and Chromium that the tests of one file share, and the user's side of its browser: what
- * a test sees and does there without going through the relay.
+ * A chain of relay, extension and Chromium that the tests of one file share, and the user's side of
+ * its browser: what a test sees and does there without going through the relay.
  */
 
 import { after, before } from 'node:test';
@@ -38,7 +38,10 @@ export function useChain({ pages = {}, tabs = () => [], ...options } = {}) {
       return shared.site;
     },
     withPlaywright: (use) => withPlaywright(shared.chain, use),
-    /** Opens a tab as the user, passes it to `use` as the dormant page of a new Playwright, and closes it. */
+    /**
+     * Opens a tab as the user, passes it to `use` as the dormant page of a new Playwright, and
+     * closes it.
+     */
     withDormantPage: async (url, use) => {
       await openTabs(shared.chain, [url]);
       await withPlaywright(shared.chain, async ({ context }) => {
@@ -82,8 +85,8 @@ async function withPuppeteer(chain, use) {
 }
 
 /**
- * Lets `use` connect any number of clients: `connect.playwright()`, `connect.puppeteer()`, `connect.raw()`. Afterwards
- * all of them are disconnected, and tabs opened meanwhile are closed.
+ * Lets `use` connect any number of clients: `connect.playwright()`, `connect.puppeteer()`,
+ * `connect.raw()`. Afterwards all of them are disconnected, and tabs opened meanwhile are closed.
  */
 async function withClients(chain, use) {
   const disconnects = [];
@@ -130,7 +133,10 @@ const closeTabsExcept = (chain, keep) =>
 export const pageAt = (pages, end) =>
   (Array.isArray(pages) ? pages : pages.pages()).find((page) => page.url().endsWith(end));
 
-/** Connects Puppeteer to Chromium's own port, where it sees what only a test may see. The caller disconnects it. */
+/**
+ * Connects Puppeteer to Chromium's own port, where it sees what only a test may see. The caller
+ * disconnects it.
+ */
 export const puppeteerOnOwnPort = (chain) => connectPuppeteer(chain.chromium.ownUrl);
 
 /** Connects Playwright to Chromium's own port, for what the user does and sees in the browser. */
@@ -143,7 +149,9 @@ export async function onOwnPort(chain, use) {
   }
 }
 
-/** Runs a function in the first service worker whose address matches, through Chromium's own port. */
+/**
+ * Runs a function in the first service worker whose address matches, through Chromium's own port.
+ */
 export const inServiceWorker = (chain, isWanted, run, argument) =>
   onOwnPort(chain, async (_browser, context) => {
     const matches = (worker) => isWanted(worker.url());
@@ -170,7 +178,10 @@ export async function attachedUrls(chain) {
 export const untilDetached = (chain) =>
   until('no debugger is attached', async () => (await attachedUrls(chain)).length === 0);
 
-/** Opens background tabs as the user would, without a client of the relay, and waits until they have loaded. */
+/**
+ * Opens background tabs as the user would, without a client of the relay, and waits until they have
+ * loaded.
+ */
 export async function openTabs(chain, urls) {
   await inExtension(
     chain,
@@ -196,7 +207,10 @@ export const openForegroundTab = (chain, url) =>
     url,
   );
 
-/** Calls `chrome.tabs[method]` on the tab whose address starts with `url`, as when the user navigates, reloads or closes it. */
+/**
+ * Calls `chrome.tabs[method]` on the tab whose address starts with `url`, as when the user
+ * navigates, reloads or closes it.
+ */
 export const actOnTab = (chain, url, method, ...args) =>
   inExtension(
     chain,

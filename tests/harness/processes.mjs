@@ -25,7 +25,10 @@ export const CHROMIUM =
   process.env.CHROMIUM ??
   ['/usr/bin/chromium', '/Applications/Chromium.app/Contents/MacOS/Chromium'].find(existsSync);
 
-/** Chrome derives an extension's id from its public key: the first 16 bytes of the hash, in the letters a to p. */
+/**
+ * Chrome derives an extension's id from its public key: the first 16 bytes of the hash, in the
+ * letters a to p.
+ */
 export const EXTENSION_ID = (() => {
   const manifest = JSON.parse(readFileSync(path.join(EXTENSION_DIR, 'manifest.json'), 'utf8'));
   const hash = createHash('sha256').update(Buffer.from(manifest.key, 'base64')).digest('hex');
@@ -44,8 +47,8 @@ export async function temporaryFolder(name) {
 }
 
 /**
- * Polls until `probe` returns a truthy value and returns it. Prefer waiting for an event where there is one. The timeout
- * only keeps a failing test from hanging; no test may rely on its length.
+ * Polls until `probe` returns a truthy value and returns it. Prefer waiting for an event where
+ * there is one. The timeout only keeps a failing test from hanging; no test may rely on its length.
  */
 export async function until(what, probe, timeoutMs = 15_000) {
   const deadline = Date.now() + timeoutMs;
@@ -61,7 +64,9 @@ export async function until(what, probe, timeoutMs = 15_000) {
   }
 }
 
-/** Polls until `probe` returns a value deeply equal to `expected`, and fails with the difference. */
+/**
+ * Polls until `probe` returns a value deeply equal to `expected`, and fails with the difference.
+ */
 export async function untilEqual(what, probe, expected) {
   let last;
   const isEqual = async () => isDeepStrictEqual((last = await probe()), expected);
@@ -189,9 +194,9 @@ function debuggingUrl(child, log) {
 }
 
 /**
- * A real headless Chromium, with the extension if a relay's port is given. Its own debugging port is open too, for what
- * only a test may see: state inside the extension, and how Chrome itself behaves. `extensions` are folders of further
- * extensions to load.
+ * A real headless Chromium, with the extension if a relay's port is given. Its own debugging port
+ * is open too, for what only a test may see: state inside the extension, and how Chrome itself
+ * behaves. `extensions` are folders of further extensions to load.
  */
 export async function startChromium({ relayPort, args = [], extensions = [] } = {}) {
   const profile = await temporaryFolder('profile');

@@ -1,4 +1,7 @@
-/** A CDP client without a library: it sends exactly what a test gives it, and records every event it receives. */
+/**
+ * A CDP client without a library: it sends exactly what a test gives it, and records every event it
+ * receives.
+ */
 
 import { once } from 'node:events';
 
@@ -61,7 +64,10 @@ export async function connectRaw(url) {
   return client;
 }
 
-/** Evaluates an expression in a session of a raw client, awaits its promise, and throws what it throws. */
+/**
+ * Evaluates an expression in a session of a raw client, awaits its promise, and throws what it
+ * throws.
+ */
 export async function evaluateIn(client, sessionId, expression) {
   const params = { expression, awaitPromise: true, returnByValue: true };
   const { result, exceptionDetails } = await client.send('Runtime.evaluate', params, sessionId);
@@ -82,7 +88,10 @@ async function openSession(client, url) {
   };
 }
 
-/** Connects to the relay, passes the client and a function that opens sessions to `use`, and disconnects. */
+/**
+ * Connects to the relay, passes the client and a function that opens sessions to `use`, and
+ * disconnects.
+ */
 export async function withRawClient(chain, use) {
   const client = await connectRaw(chain.cdpUrl);
   try {
@@ -93,7 +102,9 @@ export async function withRawClient(chain, use) {
   }
 }
 
-/** Clicks as the user, through Chromium's own port. Playwright would pause whatever the click opens. */
+/**
+ * Clicks as the user, through Chromium's own port. Playwright would pause whatever the click opens.
+ */
 export async function clickAsUser(chain, url, selector) {
   const client = await connectRaw(chain.chromium.ownUrl);
   const session = await openSession(client, url);

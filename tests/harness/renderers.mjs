@@ -28,8 +28,8 @@ function renderers(chain) {
 const MARK_MB = 256;
 
 /**
- * The process that runs the page or frame at this path. CDP does not report it, so the frame fills a large buffer, and
- * the renderer that grows by its size is the one.
+ * The process that runs the page or frame at this path. CDP does not report it, so the frame fills
+ * a large buffer, and the renderer that grows by its size is the one.
  */
 export function rendererOf(chain, path) {
   return onOwnPort(chain, async (_browser, context) => {
@@ -43,7 +43,8 @@ export function rendererOf(chain, path) {
       window.mark = new Uint8Array(megabytes << 20).fill(1);
     }, MARK_MB);
     const after = await Promise.all(pids.map((pid) => residentMemory(pid)));
-    // Frees the memory at once. Otherwise it could be freed during the next search, and hide that growth.
+    // Frees the memory at once. Otherwise it could be freed during the next search, and hide that
+    // growth.
     await frame.evaluate(() => void window.mark.buffer.transfer(0));
     const grown = pids.filter((_pid, index) => after[index] - before[index] > MARK_MB / 2);
     assert.equal(grown.length, 1, `exactly one renderer runs ${path}`);

@@ -3,7 +3,10 @@
 import { pageAt } from './chain.mjs';
 import { until } from './processes.mjs';
 
-/** Waits until a client sees the page at this address. `client` is a Playwright `{ context }` or a Puppeteer `{ browser }`. */
+/**
+ * Waits until a client sees the page at this address. `client` is a Playwright `{ context }` or a
+ * Puppeteer `{ browser }`.
+ */
 export const pageOf = ({ context, browser }, url) =>
   until(`the client sees ${url}`, async () => pageAt(await (context ?? browser).pages(), url));
 
@@ -18,5 +21,8 @@ export async function openShared(url, [owner, ...others]) {
 export const fetchData = (page, query = '') =>
   page.evaluate((path) => fetch(path).then((response) => response.text()), `/data${query}`);
 
-/** Resolves once each page has received every event sent before: a reply follows the events that precede it. */
+/**
+ * Resolves once each page has received every event sent before: a reply follows the events that
+ * precede it.
+ */
 export const settle = (...pages) => Promise.all(pages.map((page) => page.evaluate(() => 1)));

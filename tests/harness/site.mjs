@@ -1,6 +1,6 @@
 /**
- * A small web site on 127.0.0.1 for tests. Its pages are strings of HTML or request handlers, by path. It serves nothing
- * from disk.
+ * A small web site on 127.0.0.1 for tests. Its pages are strings of HTML or request handlers, by
+ * path. It serves nothing from disk.
  */
 
 import { EventEmitter, once } from 'node:events';
@@ -39,9 +39,14 @@ export async function startSite(pages = {}) {
   const { port } = server.address();
   const site = {
     port,
-    /** Chrome treats `localhost` as another site than 127.0.0.1, and gives its frames a process of their own. */
+    /**
+     * Chrome treats `localhost` as another site than 127.0.0.1, and gives its frames a process of
+     * their own.
+     */
     url: (path = '/', host = '127.0.0.1') => `http://${host}:${port}${path}`,
-    /** Resolves at the next request for a path, which shows how far the code under test has come. */
+    /**
+     * Resolves at the next request for a path, which shows how far the code under test has come.
+     */
     nextRequest: (path) => once(requests, path),
     stop: () => {
       server.closeAllConnections();

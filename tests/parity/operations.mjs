@@ -1,9 +1,9 @@
 /**
- * The operations of the parity suite. Each runs as the first operation on a dormant tab, on a live tab, and on Chromium's
- * own port, and must return the same value everywhere.
+ * The operations of the parity suite. Each runs as the first operation on a dormant tab, on a live
+ * tab, and on Chromium's own port, and must return the same value everywhere.
  *
- * `run(page, { context, site })` gets a page at `at` that its client has just found open. `skipOnOwnPort` says why an
- * operation cannot work there.
+ * `run(page, { context, site })` gets a page at `at` that its client has just found open.
+ * `skipOnOwnPort` says why an operation cannot work there.
  */
 
 import assert from 'node:assert/strict';

@@ -1,6 +1,6 @@
 /**
- * Runs every operation as the first on a dormant tab, on a live tab, and on Chromium's own port, and compares what it
- * returns. Prints a table of the outcomes at the end.
+ * Runs every operation as the first on a dormant tab, on a live tab, and on Chromium's own port,
+ * and compares what it returns. Prints a table of the outcomes at the end.
  */
 
 import assert from 'node:assert/strict';

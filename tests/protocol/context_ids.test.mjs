@@ -1,7 +1,8 @@
 /**
- * Finds every field of the published protocol that carries an execution context's id. The relay translates exactly the
- * fields listed in `fixtures/context_ids.json`, and its core is tested against the same file, so a newer protocol with
- * another such field fails here. Run this file with `--print` to write the list anew.
+ * Finds every field of the published protocol that carries an execution context's id. The relay
+ * translates exactly the fields listed in `fixtures/context_ids.json`, and its core is tested
+ * against the same file, so a newer protocol with another such field fails here. Run this file with
+ * `--print` to write the list anew.
  */
 
 import assert from 'node:assert/strict';
