@@ -19,3 +19,4 @@ mod setup;
 mod slots;
 mod targets;
 mod waking;
+mod websocket;

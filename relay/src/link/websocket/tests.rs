@@ -101,6 +101,14 @@ async fn joins_fragments_with_a_ping_between_them() {
 }
 
 #[tokio::test]
+async fn rejects_a_fragment_after_the_last() {
+    let bytes = [frame(0x01, b"a"), frame(0x80, b"b"), frame(0x80, b"c")].concat();
+    let (messages, error) = read(&bytes, 1).await;
+    assert_eq!(messages, [Message::Text("ab".to_owned())]);
+    assert!(matches!(error, ReadError::Protocol(_)), "{error}");
+}
+
+#[tokio::test]
 async fn reads_what_arrived_with_the_handshake() {
     let (mut client, server) = duplex(64);
     let bytes = frame(0x81, b"early");
