@@ -1,5 +1,5 @@
-//! What the relay is compared with: two WebSockets whose frames are handed over unread. The same server, the same
-//! WebSocket library, one thread, and nothing else.
+//! What the relay is compared with: a server that forwards frames between two WebSockets without reading them. It has one
+//! thread, and is written with axum and tokio-tungstenite as their documentation suggests.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -16,10 +16,10 @@ use tokio::sync::oneshot;
 
 const MAX_MESSAGE: usize = 256 << 20;
 
-/// The end that came first waits here for the other.
+/// Where the first socket of a pair waits for the second.
 type Waiting = Arc<Mutex<Option<oneshot::Sender<WebSocket>>>>;
 
-/// Serves `/`: each two sockets that come are joined. Writes its port to the file `port` of its home.
+/// Serves `/` and connects sockets in pairs. Writes its port to the file `port` in its home.
 pub async fn run() -> anyhow::Result<()> {
     let home = PathBuf::from(std::env::var_os("TABWIRE_HOME").context("no home")?);
     let listener = TcpListener::bind("127.0.0.1:0").await?;

@@ -1,19 +1,22 @@
-//! The processes under test: started in a folder of their own, measured through `/proc`, ended again.
+//! A process under test: starts it in its own home, measures it through `/proc`, and ends it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 
+use crate::ends::EXTENSION_ID;
+
+/// Ended when it is dropped.
 pub struct Process {
     child: Child,
-    /// Holds the process's files; goes with it.
+    /// The process's home. Removed with it.
     home: tempfile::TempDir,
 }
 
-/// The relay's binary: `TABWIRE_BIN`, or the one built beside this program.
+/// The relay's binary: `TABWIRE_BIN`, or the one beside this program.
 pub fn tabwire() -> anyhow::Result<PathBuf> {
     if let Some(path) = std::env::var_os("TABWIRE_BIN") {
         return Ok(path.into());
@@ -21,9 +24,18 @@ pub fn tabwire() -> anyhow::Result<PathBuf> {
     Ok(std::env::current_exe()?.with_file_name("tabwire"))
 }
 
+/// A relay that accepts the scripted extension, and its port.
+pub async fn start_relay(tabwire: &Path) -> anyhow::Result<(Process, u16)> {
+    let args = ["serve", "--port", "0", "--extension-id", EXTENSION_ID];
+    let mut process = Process::start(tabwire, &args)?;
+    let state: serde_json::Value = serde_json::from_str(&process.file("state.json").await?)?;
+    let port = state.get("port").and_then(serde_json::Value::as_u64);
+    Ok((process, u16::try_from(port.context("no port")?)?))
+}
+
 impl Process {
     pub fn start(program: &Path, args: &[&str]) -> anyhow::Result<Self> {
-        // Private, or the relay would have to close it first.
+        // Otherwise the relay would have to change the mode first.
         let private = std::os::unix::fs::PermissionsExt::from_mode(0o700);
         let home = tempfile::Builder::new()
             .prefix("tabwire-bench-")
@@ -35,27 +47,31 @@ impl Process {
             .env("TABWIRE_HOME", home.path())
             .env("TABWIRE_LOG", "warn");
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn();
-        let child = child.with_context(|| format!("cannot start {}", program.display()))?;
+        let child = child.with_context(|| format!("Cannot start {}", program.display()))?;
         Ok(Self { child, home })
     }
 
-    /// What the process wrote to this file of its home, as soon as it is there.
+    /// The contents of a file in the process's home, as soon as it exists.
     pub async fn file(&mut self, name: &str) -> anyhow::Result<String> {
+        const TIMEOUT: Duration = Duration::from_secs(10);
         let path = self.home.path().join(name);
-        let deadline = Instant::now() + Duration::from_secs(10);
-        while Instant::now() < deadline {
-            if let Ok(text) = fs::read_to_string(&path) {
-                return Ok(text);
+        let poll = async {
+            loop {
+                if let Ok(text) = fs::read_to_string(&path) {
+                    return Ok(text);
+                }
+                if let Some(status) = self.child.try_wait()? {
+                    bail!("The process under test exited: {status}");
+                }
+                tokio::time::sleep(Duration::from_millis(1)).await;
             }
-            if let Some(status) = self.child.try_wait()? {
-                bail!("the process under test ended: {status}");
-            }
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-        bail!("{name} was not written in time")
+        };
+        tokio::time::timeout(TIMEOUT, poll)
+            .await
+            .with_context(|| format!("The process did not write {name} in time"))?
     }
 
-    /// Time on a processor so far, of all threads, by the scheduler's own count.
+    /// The processor time of all threads, as counted by the scheduler.
     pub fn cpu(&self) -> anyhow::Result<Duration> {
         let mut nanoseconds = 0;
         for task in fs::read_dir(self.proc_file("task"))? {
@@ -69,7 +85,7 @@ impl Process {
         self.status_kib("VmRSS:")
     }
 
-    /// The most that was resident since `reset_peak`.
+    /// The highest resident memory since `reset_peak`.
     pub fn peak_kib(&self) -> anyhow::Result<u64> {
         self.status_kib("VmHWM:")
     }
@@ -80,11 +96,9 @@ impl Process {
 
     fn status_kib(&self, field: &str) -> anyhow::Result<u64> {
         let status = fs::read_to_string(self.proc_file("status"))?;
-        let line = status
-            .lines()
-            .find_map(|line| line.strip_prefix(field))
-            .with_context(|| format!("no {field}"))?;
-        Ok(line.trim().trim_end_matches(" kB").parse()?)
+        let line = status.lines().find_map(|line| line.strip_prefix(field));
+        let value = line.with_context(|| format!("no {field}"))?;
+        Ok(value.trim().trim_end_matches(" kB").parse()?)
     }
 
     fn proc_file(&self, name: &str) -> PathBuf {

@@ -1,4 +1,4 @@
-//! The figures, as a table with the target beside each, or as JSON.
+//! The results, as a table with their targets or as JSON.
 
 use std::fmt::Write as _;
 
@@ -9,17 +9,17 @@ pub struct Row {
     pub what: &'static str,
     pub unit: &'static str,
     pub relay: f64,
-    /// The pipe's figure, where there is one to compare with.
+    /// The pipe's figure, if the relay is compared with it.
     pub pipe: Option<f64>,
-    /// What the target is about: the ratio to the pipe where there is one, else the figure itself.
+    /// What the target applies to: the ratio to the pipe if there is one, otherwise the figure itself.
     pub measured: f64,
-    /// At most this; none where the figure is only information.
+    /// The highest acceptable value. Some figures have none.
     pub target: Option<f64>,
     pub met: Option<bool>,
 }
 
 impl Row {
-    /// From the figures of relay and pipe, round by round.
+    /// The median of the ratios of all rounds. `rounds` has the figures of relay and pipe.
     pub fn ratio(
         what: &'static str,
         unit: &'static str,
@@ -100,4 +100,10 @@ pub fn table(rows: &[Row]) -> String {
 pub fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "sizes are far below 2^53")]
+pub fn mib(bytes: u64) -> f64 {
+    const MIB: f64 = 1_048_576.0;
+    bytes as f64 / MIB
 }

@@ -1,0 +1,221 @@
+//! A scripted extension with a number of tabs. It replies to calls as a browser would, and sends events on demand.
+
+use std::borrow::Cow;
+
+use futures_util::{SinkExt as _, StreamExt as _};
+use serde::Deserialize;
+use serde_json::json;
+use serde_json::value::RawValue;
+use tokio::sync::mpsc;
+use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
+
+use crate::ends::{EXTENSION_ID, Socket, open, text};
+
+/// The only tab that is used.
+const TAB: i64 = 1000;
+/// Chrome's id of the tab's default context.
+const REAL_CONTEXT: i64 = 3;
+const SCREENSHOT: usize = 4 << 20;
+
+#[derive(Clone, Copy)]
+pub enum Event {
+    /// The relay forwards it as it is.
+    Plain,
+    /// Contains the id of an execution context, which the relay may have to translate.
+    NamingContext,
+}
+
+impl Event {
+    fn text(self) -> String {
+        let filler = "x".repeat(150);
+        let (method, params) = match self {
+            Self::Plain => (
+                "Network.dataReceived",
+                json!({ "requestId": "1000.1", "timestamp": 1.5, "dataLength": 10, "url": filler }),
+            ),
+            Self::NamingContext => (
+                "Runtime.consoleAPICalled",
+                json!({ "type": "log", "args": [{ "type": "string", "value": filler }], "executionContextId": REAL_CONTEXT, "timestamp": 1.5 }),
+            ),
+        };
+        event(method, &params)
+    }
+}
+
+fn event(method: &str, params: &serde_json::Value) -> String {
+    let params = json!({ "tabId": TAB, "method": method, "params": params });
+    json!({ "method": "cdpEvent", "params": params }).to_string()
+}
+
+/// Disconnects when it is dropped.
+pub struct Extension {
+    floods: mpsc::UnboundedSender<(Event, usize)>,
+}
+
+impl Extension {
+    /// Connects, and sends the hello of a browser with this many tabs.
+    pub async fn connect_to_relay(port: u16, tabs: usize) -> anyhow::Result<Self> {
+        let origin = format!("chrome-extension://{EXTENSION_ID}");
+        let mut socket = open(port, "/extension", Some(&origin)).await?;
+        let hello = json!({ "protocol": 1, "version": "0", "browser": "Chrome/1.0", "userAgent": "bench", "installId": "bench" });
+        let hello = json!({ "method": "hello", "params": hello });
+        socket.send(text(hello.to_string())).await?;
+        Ok(Self::start(socket, tabs))
+    }
+
+    pub async fn connect_to_pipe(port: u16) -> anyhow::Result<Self> {
+        Ok(Self::start(open(port, "/", None).await?, 0))
+    }
+
+    fn start(socket: Socket, tabs: usize) -> Self {
+        let (floods, requested) = mpsc::unbounded_channel();
+        let screenshot = format!(r#"{{"data":"{}"}}"#, "A".repeat(SCREENSHOT));
+        let script = Script {
+            socket,
+            tabs,
+            screenshot,
+        };
+        tokio::spawn(async move {
+            if let Err(error) = script.run(requested).await {
+                eprintln!("The scripted extension failed: {error:#}");
+            }
+        });
+        Self { floods }
+    }
+
+    /// Sends this many events, each in its own frame and system call, as Chrome's WebSocket does.
+    pub fn flood(&self, event: Event, count: usize) {
+        let _ = self.floods.send((event, count));
+    }
+}
+
+/// A call in the extension protocol. Through the pipe, it is a CDP command.
+#[derive(Deserialize)]
+struct Call<'a> {
+    id: Option<i64>,
+    #[serde(borrow)]
+    method: Cow<'a, str>,
+    #[serde(borrow)]
+    params: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Command<'a> {
+    #[serde(borrow)]
+    method: Cow<'a, str>,
+}
+
+impl<'a> Call<'a> {
+    /// The CDP method of a `cdpCommand`, otherwise the call's own.
+    fn method(&self) -> anyhow::Result<Cow<'a, str>> {
+        Ok(match (self.method.as_ref(), self.params) {
+            ("cdpCommand", Some(params)) => {
+                serde_json::from_str::<Command<'a>>(params.get())?.method
+            }
+            _ => self.method.clone(),
+        })
+    }
+}
+
+/// The task behind `Extension`.
+struct Script {
+    socket: Socket,
+    tabs: usize,
+    screenshot: String,
+}
+
+impl Script {
+    async fn run(
+        mut self,
+        mut floods: mpsc::UnboundedReceiver<(Event, usize)>,
+    ) -> anyhow::Result<()> {
+        loop {
+            tokio::select! {
+                frame = self.socket.next() => {
+                    let Some(Ok(frame)) = frame else { return Ok(()) };
+                    if let Message::Text(frame) = frame {
+                        self.on_frame(&frame).await?;
+                    }
+                }
+                flood = floods.recv() => {
+                    let Some((event, count)) = flood else { return Ok(()) };
+                    let event = Utf8Bytes::from(event.text());
+                    for _ in 0..count {
+                        self.socket.send(Message::Text(event.clone())).await?;
+                    }
+                }
+            }
+        }
+    }
+
+    /// A frame contains one call or several.
+    async fn on_frame(&mut self, frame: &str) -> anyhow::Result<()> {
+        let calls: Vec<Call<'_>> = if frame.starts_with('[') {
+            serde_json::from_str(frame)?
+        } else {
+            vec![serde_json::from_str(frame)?]
+        };
+        for call in calls {
+            self.on_call(&call).await?;
+        }
+        Ok(())
+    }
+
+    async fn on_call(&mut self, call: &Call<'_>) -> anyhow::Result<()> {
+        let Some(id) = call.id else {
+            // Only a ping has no id.
+            return self.send(r#"{"method":"pong"}"#.to_owned()).await;
+        };
+        let method = call.method()?;
+        if method == "Runtime.enable" {
+            let aux = json!({ "isDefault": true, "type": "default", "frameId": target_id(TAB) });
+            let context = json!({ "id": REAL_CONTEXT, "uniqueId": "1.2", "origin": "", "name": "", "auxData": aux });
+            let params = json!({ "context": context });
+            self.send(event("Runtime.executionContextCreated", &params))
+                .await?;
+        }
+        let result = self.result_of(&method);
+        self.send(format!(r#"{{"id":{id},"result":{result}}}"#))
+            .await
+    }
+
+    fn result_of(&self, method: &str) -> Cow<'_, str> {
+        match method {
+            "listTabs" => tab_list(self.tabs).into(),
+            "Page.captureScreenshot" => self.screenshot.as_str().into(),
+            "Page.getFrameTree" => format!(
+                r#"{{"frameTree":{{"frame":{{"id":"{}","loaderId":"L","url":"about:blank"}}}}}}"#,
+                target_id(TAB)
+            )
+            .into(),
+            "Runtime.evaluate" => {
+                r#"{"result":{"type":"number","value":42,"description":"42"}}"#.into()
+            }
+            _ => "{}".into(),
+        }
+    }
+
+    async fn send(&mut self, message: String) -> anyhow::Result<()> {
+        Ok(self.socket.send(text(message)).await?)
+    }
+}
+
+fn tab_list(count: usize) -> String {
+    let tab = |number: i64| {
+        json!({
+            "tabId": TAB + number,
+            "url": format!("https://example.com/some/path/of/a/page?number={number}"),
+            "status": "complete",
+            "title": format!("A page that is open in tab {number}"),
+            "targetId": target_id(TAB + number),
+            "windowId": 1,
+            "attached": false,
+        })
+    };
+    let numbers = 0..i64::try_from(count).unwrap_or_default();
+    json!({ "tabs": numbers.map(tab).collect::<Vec<_>>() }).to_string()
+}
+
+fn target_id(tab: i64) -> String {
+    format!("{tab:032X}")
+}

@@ -1,0 +1,147 @@
+//! The relay's processor time per round trip, event and megabyte, compared with that of a bare pipe.
+//!
+//! Relay and pipe are separate processes; both ends of both are in this one. What counts is the processor time of the
+//! process under test, as counted by the scheduler. All of them share one processor: what it costs to wake another one
+//! depends on the machine and its load more than on either program. Relay and pipe take turns.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+use crate::client::Client;
+use crate::extension::{Event, Extension};
+use crate::process::{Process, start_relay};
+use crate::report::{Row, median, mib};
+
+const ROUNDS: usize = 9;
+const ROUND_TRIPS: u32 = 3_000;
+const EVENTS: u32 = 15_000;
+const SCREENSHOTS: u32 = 5;
+
+/// What a round measures: name, unit, and the highest acceptable ratio to the pipe.
+const FIGURES: [(&str, &str, Option<f64>); 5] = [
+    ("processor time per round trip", "us", Some(2.0)),
+    ("duration of a round trip", "us", None),
+    ("processor time per event", "us", Some(2.0)),
+    (
+        "processor time per event that names a context",
+        "us",
+        Some(2.0),
+    ),
+    ("processor time per MB of screenshot", "us", Some(1.5)),
+];
+
+/// A figure is the median of its rounds, and a ratio is the median of the ratios of the rounds.
+pub async fn measure(tabwire: &Path) -> anyhow::Result<Vec<Row>> {
+    let all_processors = sched_getaffinity(None)?;
+    sched_setaffinity(None, &last_processor(&all_processors))?;
+    let mut relay = Subject::relay(tabwire).await?;
+    let mut pipe = Subject::pipe().await?;
+    let mut rounds = Vec::new();
+    for _ in 0..=ROUNDS {
+        rounds.push((relay.round().await?, pipe.round().await?));
+    }
+    sched_setaffinity(None, &all_processors)?;
+    // The first round is a warm-up.
+    let rounds = rounds.get(1..).unwrap_or_default();
+    let rows = FIGURES
+        .into_iter()
+        .enumerate()
+        .map(|(at, (name, unit, target))| {
+            let pairs: Vec<(f64, f64)> = rounds
+                .iter()
+                .filter_map(|(relay, pipe)| Some((*relay.get(at)?, *pipe.get(at)?)))
+                .collect();
+            Row::ratio(name, unit, &pairs, target)
+        });
+    Ok(rows.collect())
+}
+
+fn last_processor(all: &CpuSet) -> CpuSet {
+    let mut one = CpuSet::new();
+    if let Some(last) = (0..CpuSet::MAX_CPU).rev().find(|cpu| all.is_set(*cpu)) {
+        one.set(last);
+    }
+    one
+}
+
+/// A process with both its ends.
+struct Subject {
+    process: Process,
+    extension: Extension,
+    client: Client,
+}
+
+impl Subject {
+    async fn relay(tabwire: &Path) -> anyhow::Result<Self> {
+        let (mut process, port) = start_relay(tabwire).await?;
+        let extension = Extension::connect_to_relay(port, 1).await?;
+        let client = Client::connect_to_relay(process.file("cdp-url").await?.trim()).await?;
+        Ok(Self {
+            process,
+            extension,
+            client,
+        })
+    }
+
+    async fn pipe() -> anyhow::Result<Self> {
+        let mut process = Process::start(&std::env::current_exe()?, &["pipe"])?;
+        let port = process.file("port").await?.parse()?;
+        let extension = Extension::connect_to_pipe(port).await?;
+        let client = Client::connect_to_pipe(port).await?;
+        Ok(Self {
+            process,
+            extension,
+            client,
+        })
+    }
+
+    /// In the order of `FIGURES`.
+    async fn round(&mut self) -> anyhow::Result<[f64; 5]> {
+        let (processor_time, duration) = self.round_trips().await?;
+        Ok([
+            processor_time,
+            duration,
+            self.events(Event::Plain).await?,
+            self.events(Event::NamingContext).await?,
+            self.screenshots().await?,
+        ])
+    }
+
+    /// Processor time per round trip, and the median duration of one.
+    async fn round_trips(&mut self) -> anyhow::Result<(f64, f64)> {
+        let before = self.process.cpu()?;
+        let mut durations = Vec::new();
+        for _ in 0..ROUND_TRIPS {
+            durations.push(micros(self.client.round_trip().await?));
+        }
+        let processor_time = self.micros_since(before)? / f64::from(ROUND_TRIPS);
+        Ok((processor_time, median(durations)))
+    }
+
+    async fn events(&mut self, event: Event) -> anyhow::Result<f64> {
+        let before = self.process.cpu()?;
+        self.extension.flood(event, EVENTS as usize);
+        self.client.receive_events(EVENTS as usize).await?;
+        Ok(self.micros_since(before)? / f64::from(EVENTS))
+    }
+
+    /// Processor time per megabyte.
+    async fn screenshots(&mut self) -> anyhow::Result<f64> {
+        let before = self.process.cpu()?;
+        let mut bytes = 0;
+        for _ in 0..SCREENSHOTS {
+            bytes += self.client.screenshot().await? as u64;
+        }
+        Ok(self.micros_since(before)? / mib(bytes))
+    }
+
+    fn micros_since(&self, before: Duration) -> anyhow::Result<f64> {
+        Ok(micros(self.process.cpu()?.saturating_sub(before)))
+    }
+}
+
+fn micros(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1e6
+}
