@@ -11,7 +11,9 @@ use super::frame::{self, Header, Opcode};
 /// How much is read at once, except for the rest of a large payload.
 const READ_AHEAD: usize = 32 << 10;
 /// How much memory a message may reserve before it arrives. Screenshots fit, so they do not have to be moved.
-const MAX_RESERVED: usize = 8 << 20;
+const MAX_RESERVED: usize = 16 << 20;
+/// How many times as much as has arrived a larger message may reserve.
+const GROWTH: usize = 4;
 
 #[derive(Debug, PartialEq, Eq)]
 pub enum Message {
@@ -213,12 +215,12 @@ impl<R: AsyncRead + Unpin> Reader<R> {
     }
 }
 
-/// Makes room for `now` bytes at least, and for `missing` bytes if that is not much more than has arrived.
+/// Makes room for at least `now` bytes, and for all `missing` bytes unless that is much more than has arrived.
 fn reserve(message: &mut Vec<u8>, now: usize, missing: usize) -> Result<(), ReadError> {
     if message.capacity() - message.len() >= now {
         return Ok(());
     }
-    let more = missing.min(message.len().max(MAX_RESERVED));
+    let more = missing.min(MAX_RESERVED.max(message.len() * (GROWTH - 1)));
     let reserved = if message.is_empty() {
         message.try_reserve_exact(more)
     } else {
