@@ -34,7 +34,7 @@ pub enum ReadError {
     Protocol(&'static str),
     #[error("Text messages must be valid UTF-8.")]
     InvalidUtf8,
-    #[error("Binary messages are not supported.")]
+    #[error("Binary messages are not supported. Send text messages.")]
     Binary,
     #[error("The message is too large. The relay's option --max-message-mib sets the limit.")]
     TooLarge,
