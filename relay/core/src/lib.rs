@@ -66,9 +66,11 @@ impl Core {
             Input::Stopping => self.detach_all(),
         }
         self.process_queues();
+        self.process_deferred();
         self.check_calls();
         self.check_link();
         self.process_queues();
+        self.process_deferred();
     }
 
     /// One frame can carry several messages. Each is handled completely before the next.
@@ -85,6 +87,7 @@ impl Core {
                 for message in messages {
                     self.on_extension_message(&message);
                     self.process_queues();
+                    self.process_deferred();
                 }
             }
             // It may have contained a reply that a client waits for.
@@ -94,25 +97,14 @@ impl Core {
         }
     }
 
-    /// Processes what could not be done while the input was handled: failed calls, commands whose
-    /// tab has woken, and messages that were waiting for the browser.
-    fn process_queues(&mut self) {
-        loop {
-            self.process_failed_calls();
-            if let Some(ready) = self.out.take_ready() {
-                self.on_command_ready(ready);
-                continue;
-            }
-            if self.world.link.is_greeting() {
-                return;
-            }
-            let deferred = self.world.clients.take_deferred();
-            if deferred.is_empty() {
-                return;
-            }
-            for (client_id, text) in deferred {
-                self.on_client_text(client_id, &text);
-            }
+    /// Handles the messages that were waiting for a browser that has connected, or failed to.
+    fn process_deferred(&mut self) {
+        if self.world.link.is_greeting() {
+            return;
+        }
+        for (client_id, text) in self.world.clients.take_deferred() {
+            self.on_client_text(client_id, &text);
+            self.process_queues();
         }
     }
 

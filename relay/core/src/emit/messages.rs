@@ -2,8 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::out::{FailedCall, HandlerResult};
-use crate::emit::out::Handled;
+use super::out::{Handled, HandlerResult};
 use crate::model::calls::{Continuation, PendingCall};
 use crate::model::context_ids;
 use crate::model::target::Target;
@@ -91,17 +90,6 @@ impl Core {
             }
             _ => Cow::Borrowed(params),
         }
-    }
-
-    /// Sends the error reply of a failed call at once. What else follows from the failure is
-    /// queued.
-    pub(crate) fn fail_call(&mut self, call: PendingCall, error: &CdpError) {
-        self.send_call_error(&call, error);
-        self.out.queue_failed(FailedCall {
-            call,
-            error: error.clone(),
-            is_answered: true,
-        });
     }
 
     pub(crate) fn send_call_error(&mut self, call: &PendingCall, error: &CdpError) {

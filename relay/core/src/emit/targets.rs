@@ -95,23 +95,28 @@ impl Core {
 
     /// The target with this DevTools id.
     pub(crate) fn find_target(&self, id: &str) -> Option<Target> {
-        if id == self.world.browser_target.as_str() {
-            return Some(Target::Browser);
-        }
         let tabs = &self.world.tabs;
-        tabs.find_target(id).or_else(|| tabs.find_child(id))
+        self.find_top_target(id)
+            .or_else(|| tabs.find_children(id).next())
     }
 
     /// The target with this DevTools id, if this client may attach to it: to a child only if it was
     /// announced to the client.
     pub(crate) fn find_attachable(&self, client_id: ClientId, id: &str) -> Option<Target> {
-        let target = self.find_target(id)?;
-        let is_announced = || {
-            let mut sessions = self.world.sessions.on(&target);
+        let is_announced = |child: &Target| {
+            let mut sessions = self.world.sessions.on(child);
             sessions.any(|(_, session)| session.client_id() == client_id)
         };
-        let may_attach = !matches!(target, Target::Child(..)) || is_announced();
-        may_attach.then_some(target)
+        self.find_top_target(id)
+            .or_else(|| self.world.tabs.find_children(id).find(is_announced))
+    }
+
+    /// The browser, or a tab's page or `tab` target.
+    fn find_top_target(&self, id: &str) -> Option<Target> {
+        if id == self.world.browser_target.as_str() {
+            return Some(Target::Browser);
+        }
+        self.world.tabs.find_target(id)
     }
 
     /// The DevTools id of a target, as `Target.detachedFromTarget` has it.

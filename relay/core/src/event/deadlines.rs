@@ -34,6 +34,7 @@ impl Core {
             } else {
                 self.on_overdue_call(id, call);
             }
+            self.process_queues();
         }
     }
 

@@ -29,6 +29,8 @@ impl Core {
         self.out.set_connected(false);
         for call in self.out.calls.take_all() {
             self.fail_call(call, &CdpError::ExtensionGone);
+            // At once, so that the errors of commands that waited for a tab keep their place.
+            self.process_queues();
         }
     }
 

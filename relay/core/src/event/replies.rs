@@ -1,4 +1,4 @@
-//! Replies of the extension, and calls that have failed: each continues as its continuation says.
+//! Replies of the extension, and calls that have failed: each is handled by its continuation.
 
 use std::borrow::Cow;
 
@@ -21,7 +21,7 @@ impl Core {
             Ok(result) => self.on_success(call, result),
             Err(error) => self.on_failure(call, &error),
         }
-        self.process_failed_calls();
+        self.process_queues();
         // It may have been the only use of the tab: cookies are requested through a tab without
         // sessions.
         if let Some(tab_id) = tab_id {
@@ -162,45 +162,50 @@ impl Core {
         }
     }
 
-    /// Processes the failed calls that were queued while the current input was handled.
-    pub(crate) fn process_failed_calls(&mut self) {
-        while let Some(failed) = self.out.take_failed() {
-            if !failed.is_answered {
-                self.send_call_error(&failed.call, &failed.error);
+    /// Processes what had to wait until something else was done: failed calls, and commands whose
+    /// tab has woken.
+    pub(crate) fn process_queues(&mut self) {
+        loop {
+            if let Some(failed) = self.out.take_failed() {
+                self.on_queued_failure(failed);
+            } else if let Some(ready) = self.out.take_ready() {
+                self.on_command_ready(ready);
+            } else {
+                return;
             }
-            self.follow_up_failure(failed);
         }
     }
 
-    /// What follows from a failed call, besides the client's error reply.
-    fn follow_up_failure(&mut self, failed: FailedCall) {
-        let FailedCall { call, error, .. } = failed;
+    fn on_queued_failure(&mut self, failed: FailedCall) {
+        let FailedCall {
+            call,
+            error,
+            is_answered,
+        } = failed;
+        if is_answered {
+            self.follow_up_failure(call, &error);
+        } else {
+            self.fail_call(call, &error);
+        }
+    }
+
+    /// What follows from a failed call for its tab or the link.
+    fn follow_up_failure(&mut self, call: PendingCall, error: &CdpError) {
         let debuggee = call.debuggee();
         match call.continuation {
-            Continuation::Reply { caller, note } => match note {
-                Note::TranslateResult {
-                    helper_context: Some(context),
-                } => self.on_helper_failed(caller.session_id, context),
-                Note::Barrier(deferred) => {
-                    let request = self.undefer(caller, deferred);
-                    self.on_barrier_failed(caller.session_id, &request);
+            // Only a navigation that leaves a silent page comes here; `session::failures` handles the others.
+            Continuation::Reply { .. } => {
+                if let Some(tab_id) = call.tab_id {
+                    self.abort_waking(tab_id, error);
                 }
-                Note::Join(deferred) => drop(self.undefer(caller, deferred)),
-                Note::Leaving => {
-                    if let Some(tab_id) = call.tab_id {
-                        self.abort_waking(tab_id, &error);
-                    }
-                }
-                note => self.on_fetch_reply(caller.session_id, debuggee.as_ref(), note, false),
-            },
-            Continuation::Created { .. } | Continuation::Closed { .. } => {}
+            }
             Continuation::Tabs => {
                 self.close_extension(&format!("the extension could not list its tabs: {error}"));
             }
-            Continuation::Attached { tab_id } => self.on_wake_failed(tab_id, &error),
-            Continuation::Waking { tab_id, step } => self.on_wake_step(tab_id, step, Err(&error)),
+            Continuation::Attached { tab_id } => self.on_wake_failed(tab_id, error),
+            Continuation::Waking { tab_id, step } => self.on_wake_step(tab_id, step, Err(error)),
             Continuation::Unawaited { tab_id, step, .. } => {
-                self.on_step_failed(tab_id, step, &error);
+                self.on_step_failed(tab_id, step, error);
             }
             // An error of Chrome is an answer too.
             Continuation::Probe if matches!(error, CdpError::Chrome { .. }) => {
@@ -208,7 +213,11 @@ impl Core {
                     self.on_probe_answered(&debuggee);
                 }
             }
-            Continuation::Late | Continuation::Ignore | Continuation::Probe => {
+            Continuation::Created { .. }
+            | Continuation::Closed { .. }
+            | Continuation::Late
+            | Continuation::Ignore
+            | Continuation::Probe => {
                 tracing::debug!(method = call.method, %error, "call failed");
             }
         }

@@ -179,6 +179,7 @@ impl Core {
         for (_, call) in self.out.calls.take_where(is_lost) {
             self.fail_call(call, &CdpError::TabClosed);
         }
+        self.process_queues();
         for session_id in self.world.sessions.ids_at(Some(tab_id)) {
             self.end_session(session_id);
         }

@@ -14,10 +14,10 @@ pub struct Child {
     parent: Option<ChildId>,
     is_paused: bool,
     /// `Target.setAutoAttach` as last sent to this target; see `Tab::request_auto_attach`.
-    pub(super) auto_attach: Option<bool>,
+    auto_attach: Option<bool>,
     /// The pending request for its next document, as for a page.
-    pub(super) awaited_document: Option<String>,
-    pub(super) mirror: Mirror,
+    awaited_document: Option<String>,
+    mirror: Mirror,
     /// Frame and loader of the last navigation that started in it.
     navigation: Option<(String, String)>,
 }
@@ -66,6 +66,23 @@ impl Child {
 
     pub fn on_resumed(&mut self) {
         self.is_paused = false;
+    }
+
+    /// Returns whether this changes what was sent before.
+    pub fn request_auto_attach(&mut self, wanted: Option<bool>) -> bool {
+        std::mem::replace(&mut self.auto_attach, wanted) != wanted
+    }
+
+    pub fn awaited_document(&self) -> Option<&String> {
+        self.awaited_document.as_ref()
+    }
+
+    pub fn awaited_document_mut(&mut self) -> &mut Option<String> {
+        &mut self.awaited_document
+    }
+
+    pub fn mirror_mut(&mut self) -> &mut Mirror {
+        &mut self.mirror
     }
 
     pub fn navigation(&self) -> Option<&(String, String)> {

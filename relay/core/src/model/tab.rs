@@ -275,6 +275,13 @@ impl Tab {
         self.children.iter()
     }
 
+    /// The children of a child.
+    pub fn children_of(&self, parent: &ChildId) -> impl DoubleEndedIterator<Item = &ChildId> {
+        let children = self.children.iter();
+        let of_parent = children.filter(move |(_, child)| child.parent() == Some(parent));
+        of_parent.map(|(id, _)| id)
+    }
+
     pub fn add_child(&mut self, id: ChildId, child: Child) {
         self.children.insert(id, child);
     }
@@ -290,13 +297,12 @@ impl Tab {
         child_id: Option<&ChildId>,
         wanted: Option<bool>,
     ) -> bool {
-        let requested = match child_id {
-            None => &mut self.auto_attach,
-            Some(id) => match self.children.get_mut(id) {
-                Some(child) => &mut child.auto_attach,
-                None => return false,
-            },
-        };
-        std::mem::replace(requested, wanted) != wanted
+        match child_id {
+            None => std::mem::replace(&mut self.auto_attach, wanted) != wanted,
+            Some(id) => {
+                let child = self.children.get_mut(id);
+                child.is_some_and(|child| child.request_auto_attach(wanted))
+            }
+        }
     }
 }

@@ -60,12 +60,12 @@ impl Tabs {
         })
     }
 
-    /// The child target with this DevTools id.
-    pub fn find_child(&self, id: &str) -> Option<Target> {
-        self.iter().find_map(|tab| {
-            let mut children = tab.children();
-            let (child_id, _) = children.find(|(_, child)| child.target_id().as_str() == id)?;
-            Some(Target::Child(tab.id(), child_id.clone()))
+    /// The child targets with this DevTools id. A worker that several tabs share is a child of each.
+    pub fn find_children<'t>(&'t self, id: &'t str) -> impl Iterator<Item = Target> + 't {
+        self.iter().flat_map(move |tab| {
+            let children = tab.children();
+            let with_id = children.filter(move |(_, child)| child.target_id().as_str() == id);
+            with_id.map(|(child_id, _)| Target::Child(tab.id(), child_id.clone()))
         })
     }
 }

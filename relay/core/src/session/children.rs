@@ -8,6 +8,8 @@
 //!    that does not know of it.
 //! 3. A session that requests children later receives the existing ones.
 
+use std::collections::BTreeSet;
+
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -32,6 +34,13 @@ fn auto_attach_params(wanted: Option<bool>) -> String {
         "flatten": true,
     })
     .to_string()
+}
+
+/// A step on the way through a child and its descendants: parents are entered before their
+/// children, and left after them.
+enum Visit {
+    Enter(ChildId),
+    Leave(ChildId),
 }
 
 impl Core {
@@ -216,23 +225,37 @@ impl Core {
         wanting.iter().any(|(_, pauses)| *pauses)
     }
 
+    /// A child is gone, and its descendants with it. Iterative, and each child once: the extension's
+    /// messages could nest children to any depth, or in a cycle.
     pub(crate) fn on_child_detached(&mut self, tab_id: TabId, child_id: &ChildId) {
-        let debuggee = Debuggee::child(tab_id, child_id.clone());
-        for (_, call) in self.out.calls.take_where(|call| call.is_on(&debuggee)) {
-            self.on_child_call_lost(&debuggee, call);
+        let mut entered = BTreeSet::new();
+        let mut visits = vec![Visit::Enter(child_id.clone())];
+        while let Some(visit) = visits.pop() {
+            match visit {
+                Visit::Enter(id) => {
+                    if !entered.insert(id.clone()) {
+                        continue;
+                    }
+                    self.fail_child_calls(&Debuggee::child(tab_id, id.clone()));
+                    visits.push(Visit::Leave(id.clone()));
+                    let tab = self.world.tabs.get(tab_id);
+                    let children = tab.into_iter().flat_map(|tab| tab.children_of(&id).rev());
+                    visits.extend(children.cloned().map(Visit::Enter));
+                }
+                Visit::Leave(id) => self.end_child(tab_id, &id),
+            }
         }
-        let Some(tab) = self.world.tabs.get(tab_id) else {
-            return;
-        };
-        let children = tab.children();
-        let grandchildren: Vec<ChildId> = children
-            .filter(|(_, child)| child.parent() == Some(child_id))
-            .map(|(id, _)| id.clone())
-            .collect();
-        for grandchild in grandchildren {
-            self.on_child_detached(tab_id, &grandchild);
+    }
+
+    fn fail_child_calls(&mut self, child: &Debuggee) {
+        for (_, call) in self.out.calls.take_where(|call| call.is_on(child)) {
+            self.on_child_call_lost(child, call);
         }
-        for session_id in self.world.sessions.ids_on(&Target::from(&debuggee)) {
+    }
+
+    fn end_child(&mut self, tab_id: TabId, child_id: &ChildId) {
+        let target = Target::Child(tab_id, child_id.clone());
+        for session_id in self.world.sessions.ids_on(&target) {
             self.end_session(session_id);
         }
         if let Some(tab) = self.world.tabs.get_mut(tab_id) {
@@ -241,7 +264,7 @@ impl Core {
     }
 
     /// A frame that navigates to a site of its parent's process leaves its own process, and
-    /// Chrome's reply to the navigation is lost. What it would say is known, and the frame
+    /// Chrome's reply to the navigation is lost. Its content is known, and the frame
     /// continues in its parent's session.
     fn on_child_call_lost(&mut self, child: &Debuggee, call: PendingCall) {
         let tab = self.world.tabs.get(child.tab_id);

@@ -11,10 +11,10 @@ use crate::protocol::methods::event::Event;
 impl Tab {
     pub fn awaits_document(&self, child_id: Option<&ChildId>) -> bool {
         let awaited = match child_id {
-            None => Some(&self.awaited_document),
-            Some(id) => self.child(id).map(|child| &child.awaited_document),
+            None => self.awaited_document.as_ref(),
+            Some(id) => self.child(id).and_then(Child::awaited_document),
         };
-        awaited.is_some_and(Option::is_some)
+        awaited.is_some()
     }
 
     pub fn note_document_request(
@@ -68,7 +68,7 @@ impl Tab {
     fn awaited_document_mut(&mut self, child_id: Option<&ChildId>) -> Option<&mut Option<String>> {
         match child_id {
             None => Some(&mut self.awaited_document),
-            Some(id) => self.child_mut(id).map(|child| &mut child.awaited_document),
+            Some(id) => self.child_mut(id).map(Child::awaited_document_mut),
         }
     }
 }

@@ -3,6 +3,7 @@
 
 use super::Tab;
 use crate::model::bootstraps::Bootstraps;
+use crate::model::child::Child;
 use crate::model::contexts::{Contexts, JsWorld};
 use crate::model::frames::{self, Frames};
 use crate::model::mirror::Mirror;
@@ -31,7 +32,7 @@ impl Tab {
     pub fn mirror_mut(&mut self, child_id: Option<&ChildId>) -> Option<&mut Mirror> {
         match child_id {
             None => Some(&mut self.mirror),
-            Some(id) => self.children.get_mut(id).map(|child| &mut child.mirror),
+            Some(id) => self.children.get_mut(id).map(Child::mirror_mut),
         }
     }
 

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{attach_frame, attached_children, auto_attach_to_children, detach_child};
-use crate::tests::script::{auto_attach, child_target};
+use crate::tests::script::{Script, Session, auto_attach, child_target};
 use crate::tests::sessions::two_clients;
 
 #[test]
@@ -110,4 +110,41 @@ fn answers_a_navigation_that_moves_a_frame_to_another_process() {
     );
     assert_eq!(received.error_code(evaluation), -32001);
     assert_eq!(received.methods(), ["Target.detachedFromTarget"]);
+}
+
+#[test]
+fn client_attaches_to_a_shared_worker_through_its_own_tab() {
+    let mut script = Script::with_tabs(2);
+    let pages: Vec<Session> = ["T1", "T2"]
+        .iter()
+        .map(|target| script.explicitly_attached_page(target))
+        .collect();
+    for (tab, page) in (1..).zip(&pages) {
+        script.make_live(page);
+        auto_attach_to_children(&mut script, page);
+        let mut worker = child_target(&format!("worker-{tab}"), "shared_worker", false);
+        worker["targetInfo"]["targetId"] = "shared".into();
+        script.cdp_event(tab, "Target.attachedToTarget", worker);
+        script.calls();
+    }
+    let attached = script.attach_to_target(pages[1].client, "shared");
+    script.send(&attached, "Runtime.evaluate", json!({}));
+    let call = script.next_command("Runtime.evaluate");
+    assert_eq!(call.child(), Some("worker-2"));
+}
+
+#[test]
+fn children_nested_in_a_cycle_are_detached_once() {
+    let (mut script, [first, _]) = two_clients();
+    auto_attach_to_children(&mut script, &first);
+    attach_frame(&mut script, Some("a"), "b");
+    attach_frame(&mut script, Some("b"), "a");
+    attach_frame(&mut script, Some("self"), "self");
+    detach_child(&mut script, "a");
+    detach_child(&mut script, "self");
+    script.calls();
+    let id = script.send(&first, "Runtime.evaluate", json!({}));
+    let call = script.next_command("Runtime.evaluate");
+    script.reply(&call, json!({}));
+    assert!(script.received(&first).has_reply(id));
 }
