@@ -81,7 +81,10 @@ fn check(files: &[(String, String)]) -> Vec<String> {
     let map = Map::new(&sources);
     for (layer, source) in &sources {
         for reference in &source.references {
-            if let Some(used) = map.layer_used(reference).filter(|used| used > layer) {
+            if let Some(used) = map
+                .layer_used(source, reference)
+                .filter(|used| used > layer)
+            {
                 violations.push(format!(
                     "{}:{}: {} uses {}, which is in {}",
                     source.path,
@@ -146,12 +149,17 @@ impl Map {
     }
 
     /// The layer that a reference needs; `None` if it is something outside the layers.
-    fn layer_used(&self, reference: &Reference) -> Option<usize> {
+    fn layer_used(&self, source: &Source, reference: &Reference) -> Option<usize> {
         match &reference.used {
             // A glob import of the root could bring in anything.
             Used::Root(name) if name == "*" => Some(TOP),
             Used::Root(name) => self.root.get(name).copied(),
             Used::Method { receiver, name } => {
+                if matches!(receiver.as_str(), "self" | "core")
+                    && let Some(layer) = self.core_method(source, name)
+                {
+                    return Some(layer);
+                }
                 let is_own = OWN_RECEIVERS.contains(&receiver.as_str());
                 let counts = is_own
                     || !COMMON_METHODS
@@ -159,12 +167,25 @@ impl Map {
                         .any(|common| common == name);
                 self.methods.get(name).copied().filter(|_| counts)
             }
-            Used::Associated { owner, name } if owner == "Self" => self.methods.get(name).copied(),
+            Used::Associated { owner, name } if owner == "Self" => self
+                .core_method(source, name)
+                .or_else(|| self.methods.get(name).copied()),
             Used::Associated { owner, name } => {
                 let key = (owner.clone(), name.clone());
                 self.associated.get(&key).copied()
             }
         }
+    }
+}
+
+impl Map {
+    /// The layer of a method of `Core`, for a file that extends `Core`: there `self` is the core,
+    /// even if a type of a lower layer has a method of the same name.
+    fn core_method(&self, source: &Source, name: &str) -> Option<usize> {
+        let extends_core = source.methods.iter().any(|(owner, _)| owner == "Core");
+        let key = ("Core".to_owned(), name.to_owned());
+        let layer = self.associated.get(&key).copied();
+        layer.filter(|_| extends_core)
     }
 }
 

@@ -198,3 +198,19 @@ fn every_file_belongs_to_a_layer_and_every_layer_has_files() {
         .collect();
     assert_eq!(check(&files), ["protocol:1: the layer has no files"]);
 }
+
+#[test]
+fn finds_a_method_of_the_core_that_a_lower_type_shares_by_name() {
+    let files = [
+        ("model/tab.rs", "impl Tab { fn wake(&self) {} }"),
+        ("tab/wake.rs", "impl Core { fn wake(&mut self) {} }"),
+        (
+            "session/forward.rs",
+            "impl Core { fn forward(&mut self, tab: &Tab) { tab.wake(); self.wake(); } }",
+        ),
+    ];
+    assert_violation(
+        &files,
+        "session/forward.rs:1: session uses the method `wake`, which is in tab",
+    );
+}
