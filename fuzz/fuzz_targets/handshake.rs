@@ -1,7 +1,7 @@
 //! Checks requests with arbitrary headers. What is accepted must be a handshake, and must have the right response.
 #![no_main]
 
-#[allow(dead_code)]
+#[allow(dead_code, unused_imports)]
 #[path = "../../relay/src/link/handshake.rs"]
 mod handshake;
 

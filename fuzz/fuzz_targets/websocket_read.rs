@@ -2,7 +2,7 @@
 //! tokio-websockets, and must not take more memory than has arrived.
 #![no_main]
 
-#[allow(dead_code)]
+#[allow(dead_code, unused_imports)]
 #[path = "../../relay/src/link/websocket/mod.rs"]
 mod websocket;
 
@@ -178,11 +178,17 @@ async fn read_theirs(bytes: &[u8]) -> (Vec<Event>, End) {
             Some(Ok(message)) if message.is_binary() => return (events, End::Binary),
             Some(Ok(message)) if message.is_ping() => Event::Ping(message.into_payload().to_vec()),
             Some(Ok(message)) if message.is_pong() => Event::Pong,
-            Some(Ok(message)) => match (message.as_text(), message.as_close()) {
-                (Some(text), _) => Event::Text(text.to_owned()),
-                (_, Some((CloseCode::NO_STATUS_RECEIVED, _))) => return (events, End::Closed(1000)),
-                (_, Some((code, _))) => return (events, End::Closed(code.into())),
-                _ => unreachable!(),
+            Some(Ok(message)) if message.is_text() => {
+                // Not `as_text`: version 0.13.3 accepts an incomplete character before an empty last fragment.
+                match String::from_utf8(message.into_payload().to_vec()) {
+                    Ok(text) => Event::Text(text),
+                    Err(_) => return (events, End::InvalidUtf8),
+                }
+            }
+            Some(Ok(message)) => match message.as_close() {
+                Some((CloseCode::NO_STATUS_RECEIVED, _)) => return (events, End::Closed(1000)),
+                Some((code, _)) => return (events, End::Closed(code.into())),
+                None => unreachable!("every other opcode was handled"),
             },
             Some(Err(error)) => return (events, their_end(&error)),
             None => return (events, End::Disconnected),
@@ -221,12 +227,16 @@ fuzz_target!(|input: Input| {
     for frame in &input.frames {
         frame.write(&mut bytes);
     }
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
     runtime.block_on(async {
         let whole = read_ours(&bytes, &[]).await;
         let split = read_ours(&bytes, &input.pieces).await;
         assert_eq!(whole, split, "{bytes:x?}");
-        let theirs = read_theirs(&bytes).await;
-        assert!(agree(&whole, &theirs), "{bytes:x?}: {whole:?}, {theirs:?}");
+        // Completes a header at the end: they reject some before they are complete.
+        bytes.extend([0; 14]);
+        let (ours, theirs) = (read_ours(&bytes, &[]).await, read_theirs(&bytes).await);
+        assert!(agree(&ours, &theirs), "{bytes:x?}: {ours:?}, {theirs:?}");
     });
 });

@@ -1,7 +1,7 @@
 //! Writes arbitrary messages, in arbitrary steps, and reads them back.
 #![no_main]
 
-#[allow(dead_code)]
+#[allow(dead_code, unused_imports)]
 #[path = "../../relay/src/link/websocket/mod.rs"]
 mod websocket;
 
@@ -71,7 +71,9 @@ fn parse(mut bytes: &[u8]) -> Vec<Frame> {
 }
 
 fuzz_target!(|steps: Vec<Step>| {
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
     let (mut client, server) = duplex(777);
     let mut expected = Vec::new();
     let write = async {

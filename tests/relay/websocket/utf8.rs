@@ -142,6 +142,13 @@ pub fn add_invalid(cases: &mut Vec<Case>) {
             bytes,
             &[INVALID_PAYLOAD],
         );
+        let bytes = fragments(&[incomplete, b""]);
+        add(
+            cases,
+            format!("{name}, then an empty last fragment"),
+            bytes,
+            &[INVALID_PAYLOAD],
+        );
         let bytes = [frame(TEXT, incomplete), frame(CONTINUATION, b"x")].concat();
         add(
             cases,
