@@ -9,7 +9,7 @@ NODE_TEST := node --test --test-timeout=240000
 SUBMAKE := $(MAKE) --no-print-directory
 
 .DEFAULT_GOAL := help
-.PHONY: help run build fmt check test bench deny clean check-rust check-js test-core test-rust test-node chromium python
+.PHONY: help run build fmt check test bench fuzz deny clean check-rust check-js test-core test-rust test-node chromium python
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -45,6 +45,11 @@ bench: chromium $(NPM_READY) build ## Measure speed and memory, compared with Ch
 	TABWIRE_BIN=$(TARGET)/release/tabwire node tests/bench/chain.mjs
 	TABWIRE_BIN=$(TARGET)/release/tabwire node tests/bench/dormant.mjs
 	TABWIRE_BIN=$(TARGET)/release/tabwire node tests/bench/mcp.mjs
+
+fuzz: ## Fuzz the WebSocket codec and its handshake, one minute per target
+	@cargo fuzz --version >/dev/null 2>&1 || { echo "cargo-fuzz is not installed. Run \`cargo install --locked cargo-fuzz\`, then try again."; exit 1; }
+	cd fuzz && for target in websocket_read websocket_write handshake; do \
+	  RUSTC_BOOTSTRAP=1 cargo fuzz run --sanitizer none $$target -- -max_total_time=60 || exit 1; done
 
 deny: ## Check licenses, sources and known vulnerabilities of the Rust dependencies
 	@if cargo deny --version >/dev/null 2>&1; then cargo deny check; \

@@ -130,7 +130,7 @@ function parseAsObject(code, from) {
 }
 
 /**
- * Where V8 rejects code that acorn accepts. V8 tells only in the excerpt at the top of the stack trace.
+ * Where V8 rejects code that acorn accepts. V8 reports the position only in the excerpt at the top of the stack trace.
  * @param {string} code
  * @returns {Position | undefined}
  */

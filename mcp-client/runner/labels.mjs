@@ -6,7 +6,7 @@
 /** @typedef {{ width: number, height: number, data: Buffer }} Picture RGBA pixels */
 /** @typedef {{ x: number, y: number, width: number, height: number }} Box */
 /** @typedef {Box & { ref: string }} LabelledBox */
-/** @typedef {[red: number, green: number, blue: number]} Colour */
+/** @typedef {[red: number, green: number, blue: number]} Color */
 
 /**
  * Five columns and seven rows per glyph; a set bit is a dot. Refs consist of digits, `e` and `f` only.
@@ -28,13 +28,13 @@ const GLYPHS = {
 };
 const [COLUMNS, ROWS, GAP, PADDING] = [5, 7, 1, 2];
 
-/** @type {Colour} */
+/** @type {Color} */
 const WHITE = [255, 255, 255];
 /**
  * All are dark enough for white text.
- * @type {Colour[]}
+ * @type {Color[]}
  */
-const COLOURS = [
+const COLORS = [
   [200, 30, 30],
   [20, 100, 200],
   [20, 120, 50],
@@ -50,9 +50,9 @@ const COLOURS = [
 export function drawLabels(picture, boxes) {
   boxes.forEach((box, index) => {
     if (isVisible(picture, box)) {
-      const colour = COLOURS[index % COLOURS.length] ?? WHITE;
-      drawOutline(picture, box, colour);
-      drawLabel(picture, box, colour);
+      const color = COLORS[index % COLORS.length] ?? WHITE;
+      drawOutline(picture, box, color);
+      drawLabel(picture, box, color);
     }
   });
 }
@@ -69,27 +69,27 @@ function isVisible(picture, { x, y, width, height }) {
 /**
  * @param {Picture} picture
  * @param {Box} box
- * @param {Colour} colour
+ * @param {Color} color
  */
-function drawOutline(picture, { x, y, width, height }, colour) {
-  fill(picture, { x, y, width, height: 1 }, colour);
-  fill(picture, { x, y: y + height - 1, width, height: 1 }, colour);
-  fill(picture, { x, y, width: 1, height }, colour);
-  fill(picture, { x: x + width - 1, y, width: 1, height }, colour);
+function drawOutline(picture, { x, y, width, height }, color) {
+  fill(picture, { x, y, width, height: 1 }, color);
+  fill(picture, { x, y: y + height - 1, width, height: 1 }, color);
+  fill(picture, { x, y, width: 1, height }, color);
+  fill(picture, { x: x + width - 1, y, width: 1, height }, color);
 }
 
 /**
  * Puts the label above the element if there is room, so that it covers as little of it as possible.
  * @param {Picture} picture
  * @param {LabelledBox} box
- * @param {Colour} colour
+ * @param {Color} color
  */
-function drawLabel(picture, box, colour) {
+function drawLabel(picture, box, color) {
   const width = box.ref.length * (COLUMNS + GAP) + PADDING + GAP;
   const height = ROWS + 2 * PADDING;
   const x = Math.round(Math.min(Math.max(0, box.x), Math.max(0, picture.width - width)));
   const y = Math.round(box.y >= height ? box.y - height : Math.max(0, box.y));
-  fill(picture, { x, y, width, height }, colour);
+  fill(picture, { x, y, width, height }, color);
   [...box.ref].forEach((letter, index) => {
     drawGlyph(picture, x + PADDING + index * (COLUMNS + GAP), y + PADDING, letter);
   });
@@ -114,7 +114,7 @@ function drawGlyph(picture, x, y, letter) {
 /**
  * @param {Picture} picture
  * @param {Box} box
- * @param {Colour} colour
+ * @param {Color} color
  */
 function fill(picture, { x, y, width, height }, [red, green, blue]) {
   const [left, top] = [Math.max(0, Math.round(x)), Math.max(0, Math.round(y))];

@@ -18,7 +18,8 @@ const AUTO_ATTACH: &str = r#"{"autoAttach":true,"waitForDebuggerOnStart":true,"f
 pub struct Client {
     socket: Socket,
     last_id: u64,
-    /// The end of every command to the tab: its session. Through the pipe, as many bytes without a meaning.
+    /// The end of every command to the tab: its session. Through the pipe, as many bytes without a
+    /// meaning.
     tail: String,
     /// The context that evaluations name.
     context: i64,
@@ -92,7 +93,8 @@ impl Client {
     }
 
     async fn attach_to_all(&mut self) -> anyhow::Result<Vec<Attached>> {
-        // If the extension has not listed its tabs yet, the relay waits for the list before it replies.
+        // If the extension has not listed its tabs yet, the relay waits for the list before it
+        // replies.
         let id = self.send("Target.setAutoAttach", AUTO_ATTACH, "}").await?;
         let mut attached = Vec::new();
         loop {

@@ -1,4 +1,5 @@
-//! A scripted extension with a number of tabs. It replies to calls as a browser would, and sends events on demand.
+//! A scripted extension with a number of tabs. It replies to calls as a browser would, and sends
+//! events on demand.
 
 use std::borrow::Cow;
 

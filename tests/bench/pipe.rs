@@ -1,5 +1,6 @@
-//! What the relay is compared with: a server that forwards frames between two WebSockets without reading them. It has one
-//! thread, and is written with axum and tokio-tungstenite as their documentation suggests.
+//! What the relay is compared with: a server that forwards frames between two WebSockets without
+//! reading them. It has one thread, and is written with axum and tokio-tungstenite as their
+//! documentation suggests.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};

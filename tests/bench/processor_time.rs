@@ -1,8 +1,10 @@
-//! The relay's processor time per round trip, event and megabyte, compared with that of a bare pipe.
+//! The relay's processor time per round trip, event and megabyte, compared with that of a bare
+//! pipe.
 //!
-//! Relay and pipe are separate processes; both ends of both are in this one. What counts is the processor time of the
-//! process under test, as counted by the scheduler. All of them share one processor: what it costs to wake another one
-//! depends on the machine and its load more than on either program. Relay and pipe take turns.
+//! Relay and pipe are separate processes; both ends of both are in this one. What counts is the
+//! processor time of the process under test, as counted by the scheduler. All of them share one
+//! processor: what it costs to wake another one depends on the machine and its load more than on
+//! either program. Relay and pipe take turns.
 
 use std::path::Path;
 use std::time::Duration;

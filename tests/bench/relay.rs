@@ -1,4 +1,5 @@
-//! Measures the relay alone, between a scripted extension and a bare client, and compares it with a bare WebSocket pipe.
+//! Measures the relay alone, between a scripted extension and a bare client, and compares it with a
+//! bare WebSocket pipe.
 //!
 //! `cargo run --release -p tabwire-tests --bin bench-relay [-- --json]`
 //!

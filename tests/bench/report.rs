@@ -11,7 +11,8 @@ pub struct Row {
     pub relay: f64,
     /// The pipe's figure, if the relay is compared with it.
     pub pipe: Option<f64>,
-    /// What the target applies to: the ratio to the pipe if there is one, otherwise the figure itself.
+    /// What the target applies to: the ratio to the pipe if there is one, otherwise the figure
+    /// itself.
     pub measured: f64,
     /// The highest acceptable value. Some figures have none.
     pub target: Option<f64>,

@@ -34,7 +34,7 @@ const shared = useChain({
   },
 });
 
-/** A frame that is never resumed would block for ever; the timeout names the test. */
+/** A frame that is never resumed would block forever; the timeout names the test. */
 const TIMEOUT = { timeout: 20_000 };
 
 /** A test on `/frames` in a tab that the user has opened and no client has used. */

@@ -19,7 +19,7 @@ const reportsOf = (key) => reported.get(key) ?? [];
 const held = [];
 /**
  * Lets a page start its workers and waits until both have replied to it. The page must wait until
- * the harness has disconnected: Chromium leaves a worker paused for ever if a client of its own
+ * the harness has disconnected: Chromium leaves a worker paused forever if a client of its own
  * port disconnects while the worker starts.
  */
 async function startWorkers(url) {
@@ -91,7 +91,7 @@ const shared = useChain({
   },
 });
 
-/** A worker that is never resumed would block for ever; the timeout names the test. */
+/** A worker that is never resumed would block forever; the timeout names the test. */
 const TIMEOUT = { timeout: 20_000 };
 
 /** A test on a tab that the user has opened and no client has used. */

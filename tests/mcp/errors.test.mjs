@@ -1,4 +1,4 @@
-/** What an agent is told when output is too long or code fails: what happened, where, and what to do next. */
+/** What an agent receives when output is too long or code fails: what happened, where, and what to do next. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

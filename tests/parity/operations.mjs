@@ -123,7 +123,7 @@ export const operations = [
       return [back, await page.title()];
     },
     skipOnOwnPort:
-      'a page restored from the back/forward cache fires no load event, so Playwright waits for ever',
+      'a page restored from the back/forward cache fires no load event, so Playwright waits forever',
   },
   {
     name: 'setContent',

@@ -1,4 +1,4 @@
-//! The pure core of the relay: everything that clients and the browser's extension say to each
+//! The pure core of the relay: everything that clients and the browser's extension send each
 //! other.
 //!
 //! No sockets, tasks, clocks or randomness: inputs enter through [`Core::handle`], outputs leave
@@ -12,7 +12,7 @@
 //! 4. `session`: one client's view of one target
 //! 5. `tab`: dormant, waking, live
 //! 6. `command`: what clients send
-//! 7. `event`: what the browser and the clock say
+//! 7. `event`: what arrives from the browser, and timeouts
 //!
 //! A client's message goes `command::router` → a handler in `command` → `tab` or `session` →
 //! `emit`. The extension's message goes `event::link` → `event::replies`, `event::debugger` or

@@ -44,6 +44,7 @@ impl Token {
     }
 
     /// A token that is in no file.
+    #[cfg(feature = "test-support")]
     pub fn for_test(text: &str) -> Self {
         Self(text.to_owned())
     }

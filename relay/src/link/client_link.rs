@@ -1,4 +1,5 @@
-//! `/cdp`: takes a client slot, upgrades the request, and connects the socket to the hub until it closes.
+//! `/cdp`: takes a client slot, upgrades the request, and connects the socket to the hub until it
+//! closes.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! `/extension`: takes the extension's slot, upgrades the request, and connects the socket to the hub until it closes.
+//! `/extension`: takes the extension's slot, upgrades the request, and connects the socket to the
+//! hub until it closes.
 
 use std::sync::Arc;
 

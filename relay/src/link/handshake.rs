@@ -1,4 +1,5 @@
-//! Checks a WebSocket handshake (RFC 6455, section 4.2.1) and computes the key of the response. It only looks at the request.
+//! Checks a WebSocket handshake (RFC 6455, section 4.2.1) and computes the key of the response. It
+//! only looks at the request.
 
 use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue, Method, Version, header};

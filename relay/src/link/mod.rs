@@ -1,4 +1,5 @@
-//! The two kinds of WebSocket between the hub and the outside: clients on `/cdp`, the extension on `/extension`.
+//! The two kinds of WebSocket between the hub and the outside: clients on `/cdp`, the extension on
+//! `/extension`.
 
 pub mod client_link;
 pub mod extension_link;

@@ -1,5 +1,5 @@
-//! The messages that wait to be written to one socket. The queue is bounded, so that a peer that does not read cannot
-//! exhaust the memory.
+//! The messages that wait to be written to one socket. The queue is bounded, so that a peer that
+//! does not read cannot exhaust the memory.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -70,7 +70,8 @@ impl Outbox {
         let _ = self.queue(Outgoing::Pong(payload));
     }
 
-    /// An empty queue accepts a message of any size: the size was checked when the message was received.
+    /// An empty queue accepts a message of any size: the size was checked when the message was
+    /// received.
     fn queue(&self, message: Outgoing) -> Result<(), Overrun> {
         if self.abort.borrow().is_some() {
             // The connection is being closed.

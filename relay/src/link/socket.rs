@@ -1,4 +1,5 @@
-//! Runs one open WebSocket: forwards its messages to the hub and writes its outbox, until either end closes.
+//! Runs one open WebSocket: forwards its messages to the hub and writes its outbox, until either
+//! end closes.
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc::error::TrySendError;
@@ -35,7 +36,8 @@ pub async fn run<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     }
 }
 
-/// Reads until the connection has to be closed, and returns the code and the reason. `None`: the connection is lost.
+/// Reads until the connection has to be closed, and returns the code and the reason. `None`: the
+/// connection is lost.
 async fn read<R: AsyncRead + Unpin>(
     reader: &mut Reader<R>,
     outbox: &Outbox,
@@ -46,7 +48,8 @@ async fn read<R: AsyncRead + Unpin>(
         match reader.next().await {
             Ok(Message::Text(text)) => {
                 tracing::trace!(text, "message received");
-                // Nothing is read while the hub's inbox is full. This slows down a peer that floods the relay.
+                // Nothing is read while the hub's inbox is full. This slows down a peer that floods
+                // the relay.
                 if let Err(TrySendError::Full(message)) = hub.try_send(to_hub(text)) {
                     // The hub ends only with the relay.
                     let _ = hub.send(message).await;

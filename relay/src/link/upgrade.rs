@@ -1,4 +1,5 @@
-//! Upgrades an HTTP request to a WebSocket, or refuses it. Which requests get here is the guard's decision.
+//! Upgrades an HTTP request to a WebSocket, or refuses it. Which requests get here is the guard's
+//! decision.
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;

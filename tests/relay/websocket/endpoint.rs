@@ -83,12 +83,14 @@ impl Endpoint {
         expected
     }
 
-    /// Waits for as many outcomes as expected, then closes the connection to see that nothing else follows.
+    /// Waits for as many outcomes as expected, then closes the connection to see that nothing else
+    /// follows.
     async fn outcomes(&self, stream: &mut TcpStream, expected: &[Outcome]) -> Vec<Outcome> {
         let mut outcomes = Vec::new();
         while outcomes.len() < expected.len() {
             match self.next_outcome(stream).await {
-                // Pongs that have not been written yet are dropped when the relay closes the connection.
+                // Pongs that have not been written yet are dropped when the relay closes the
+                // connection.
                 Some(Pong(_)) if expected == [Closed(POLICY_VIOLATION)] => {}
                 outcome => outcomes.extend(outcome),
             }

@@ -1,4 +1,5 @@
-//! Frames by hand: masked ones as a client sends them, valid or not, and a parser for the relay's frames.
+//! Frames by hand: masked ones as a client sends them, valid or not, and a parser for the relay's
+//! frames.
 
 use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpStream;
@@ -101,7 +102,8 @@ fn mask(payload: &[u8]) -> impl Iterator<Item = u8> {
     payload.iter().zip(MASK.iter().cycle()).map(|(a, b)| a ^ b)
 }
 
-/// A frame from the relay. Anything but an unfragmented, unmasked frame with the shortest length is a failure.
+/// A frame from the relay. Anything but an unfragmented, unmasked frame with the shortest length is
+/// a failure.
 pub async fn read_frame(stream: &mut TcpStream) -> Option<(u8, Vec<u8>)> {
     let first = stream.read_u8().await.ok()?;
     let short = stream.read_u8().await.ok()?;

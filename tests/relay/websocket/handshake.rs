@@ -1,4 +1,5 @@
-//! The handshake (RFC 6455, section 4.2), as a table of requests that both addresses must accept or refuse.
+//! The handshake (RFC 6455, section 4.2), as a table of requests that both addresses must accept or
+//! refuse.
 
 use tabwire_tests::{Relay, http, until};
 use tokio::io::AsyncWriteExt as _;

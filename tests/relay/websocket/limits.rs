@@ -1,4 +1,5 @@
-//! Cases about the size of messages: `--max-message-mib` for clients, 64 KiB for the first message of the extension.
+//! Cases about the size of messages: `--max-message-mib` for clients, 64 KiB for the first message
+//! of the extension.
 
 use super::frame::{CONTINUATION, FINAL, Length, TEXT, frame, header, ping, text};
 use super::{Case, Closed, Delivered, Outcome, Pong, add};

@@ -1,4 +1,5 @@
-//! What a message costs before it has arrived. Only Linux can limit the memory of a process that is running.
+//! What a message costs before it has arrived. Only Linux can limit the memory of a process that is
+//! running.
 
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use tabwire_tests::Relay;
@@ -8,7 +9,8 @@ use super::endpoint::Endpoint;
 use super::frame::{CLOSE, FINAL, TEXT, read_frame, unfinished_frame};
 use crate::setup::MULTI_CLIENT;
 
-/// The process may grow by 1 GiB. It used to reserve what a header announced, which was 2.5 GiB here.
+/// The process may grow by 1 GiB. It used to reserve what a header announced, which was 2.5 GiB
+/// here.
 #[tokio::test]
 async fn ten_announced_messages_of_256_mib_do_not_end_the_relay() {
     let mut relay = Relay::start(MULTI_CLIENT).await;

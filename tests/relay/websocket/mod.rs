@@ -1,4 +1,5 @@
-//! Conformance with RFC 6455, as a table of cases that run against both addresses of a relay, `/cdp` and `/extension`.
+//! Conformance with RFC 6455, as a table of cases that run against both addresses of a relay,
+//! `/cdp` and `/extension`.
 
 mod cases;
 mod endpoint;
@@ -19,8 +20,8 @@ use endpoint::Endpoint;
 /// What the relay sends, or does, in a case.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outcome {
-    /// The message got through to the core. None of the cases sends JSON, so `/cdp` replies with an error, and
-    /// `/extension` is closed.
+    /// The message got through to the core. None of the cases sends JSON, so `/cdp` replies with an
+    /// error, and `/extension` is closed.
     Delivered,
     Pong(Vec<u8>),
     /// A close frame with this code, followed by the end of the connection.

@@ -12,7 +12,7 @@ use crate::protocol::error::CdpError;
 use crate::protocol::ids::{Caller, SessionId, TabId};
 use crate::protocol::wire::Call;
 
-/// More than a client needs that has two sessions for each of thousands of tabs.
+/// Enough for two sessions in each of thousands of tabs.
 const MAX_SESSIONS: usize = 20_000;
 
 #[derive(Deserialize)]

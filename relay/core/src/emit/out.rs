@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::model::calls::{Calls, Continuation, PendingCall};
+use crate::model::calls::{Calls, Continuation, Note, PendingCall};
 use crate::model::wake::Waiting;
 use crate::protocol::error::CdpError;
 use crate::protocol::ids::{Caller, Debuggee, IdSource, TabId};
@@ -29,6 +29,9 @@ impl Handled {
         Self::Reply(result.to_string())
     }
 }
+
+/// What a command handler returns.
+pub(crate) type HandlerResult = Result<Handled, CdpError>;
 
 /// A call that failed, and what is left to do about it.
 pub(crate) struct FailedCall {
@@ -202,10 +205,7 @@ impl Out {
     }
 }
 
-/// A reply that goes through a command handler's result.
-pub(crate) type HandlerResult = Result<Handled, CdpError>;
-
 /// A continuation that forwards the reply to the caller.
-pub(crate) fn reply_to(caller: Caller, note: crate::model::calls::Note) -> Continuation {
+pub(crate) fn reply_to(caller: Caller, note: Note) -> Continuation {
     Continuation::Reply { caller, note }
 }

@@ -56,7 +56,7 @@ impl Core {
 
     pub(crate) fn on_tab_detached(&mut self, detached: &TabDetached) {
         let (tab_id, reason) = (detached.tab_id, detached.reason.as_str());
-        tracing::info!(%tab_id, reason, "debugger detached");
+        tracing::info!(tab = %tab_id, reason, "debugger detached");
         self.on_attachment_lost(tab_id, reason);
         if reason == "canceled_by_user" {
             // The person took the tab back. Its sessions end, so that nothing attaches to it again

@@ -1,4 +1,4 @@
-//! What the browser and the clock say: the extension's connection, its replies and events, and
+//! What arrives from the browser: the extension's connection, its replies and its events. And
 //! timeouts.
 
 mod deadlines;

@@ -193,7 +193,8 @@ impl Core {
     fn follow_up_failure(&mut self, call: PendingCall, error: &CdpError) {
         let debuggee = call.debuggee();
         match call.continuation {
-            // Only a navigation that leaves a silent page comes here; `session::failures` handles the others.
+            // Only a navigation that leaves a silent page comes here; `session::failures` handles
+            // the others.
             Continuation::Reply { .. } => {
                 if let Some(tab_id) = call.tab_id {
                     self.abort_waking(tab_id, error);

@@ -35,7 +35,7 @@ pub enum Continuation {
     Closed { caller: Caller, tab_id: TabId },
     /// A page that was silent for a long time has answered a probe.
     Probe,
-    /// The caller was already told that the call timed out. If the call succeeds anyway, its effect
+    /// The caller already has a timeout error. If the call succeeds anyway, its effect
     /// is reverted.
     Late,
     /// Nothing.
@@ -62,7 +62,7 @@ pub enum Note {
     FrameTree,
     /// The result names a breakpoint.
     Breakpoint,
-    /// A page that did not respond while waking is left for another document, which is to be woken.
+    /// A page that did not respond while waking is navigating away; the next document is woken.
     Leaving,
     /// `Fetch.enable` for all sessions; if it fails, this session's interception is as before.
     Interception {

@@ -60,7 +60,8 @@ impl Tabs {
         })
     }
 
-    /// The child targets with this DevTools id. A worker that several tabs share is a child of each.
+    /// The child targets with this DevTools id. A worker that several tabs share is a child of
+    /// each.
     pub fn find_children<'t>(&'t self, id: &'t str) -> impl Iterator<Item = Target> + 't {
         self.iter().flat_map(move |tab| {
             let children = tab.children();

@@ -1,5 +1,5 @@
 //! The lowest layer: the interface of the core, what messages look like, and which methods exist.
-//! It knows nothing of tabs, sessions or clients as state, and nothing here keeps any.
+//! It knows nothing of the state of tabs, sessions and clients.
 
 pub mod api;
 pub mod cdp;

@@ -225,8 +225,8 @@ impl Core {
         wanting.iter().any(|(_, pauses)| *pauses)
     }
 
-    /// A child is gone, and its descendants with it. Iterative, and each child once: the extension's
-    /// messages could nest children to any depth, or in a cycle.
+    /// A child is gone, and its descendants with it. Iterative, and each child once: the
+    /// extension's messages could nest children to any depth, or in a cycle.
     pub(crate) fn on_child_detached(&mut self, tab_id: TabId, child_id: &ChildId) {
         let mut entered = BTreeSet::new();
         let mut visits = vec![Visit::Enter(child_id.clone())];

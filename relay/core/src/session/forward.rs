@@ -29,7 +29,7 @@ impl Core {
         }
     }
 
-    /// A command that waits for nothing any more.
+    /// Sends a command that has no barrier left.
     pub(crate) fn send_live(
         &mut self,
         caller: Caller,

@@ -44,7 +44,7 @@ impl Core {
         Ok(Handled::Reply(result))
     }
 
-    /// Enables or disables what an init command says, and sends the events that follow from it.
+    /// Applies the switch of an init command, and sends the events that follow from it.
     fn switch_dormant(
         &mut self,
         session_id: SessionId,

@@ -46,10 +46,10 @@ impl Core {
                 self.on_world_refused(tab_id, &frame, name);
             }
             Step::Other { method } => {
-                tracing::warn!(%tab_id, method, %error, "Chrome refused a command that was already answered");
+                tracing::warn!(tab = %tab_id, method, %error, "Chrome refused a command that was already answered");
             }
             step => {
-                tracing::warn!(%tab_id, ?step, %error, "Chrome refused a command that was already answered");
+                tracing::warn!(tab = %tab_id, ?step, %error, "Chrome refused a command that was already answered");
             }
         }
     }

@@ -27,7 +27,7 @@ impl Core {
             return;
         };
         tab.start_waking();
-        tracing::info!(%tab_id, "waking");
+        tracing::info!(tab = %tab_id, "waking");
         self.out.attach(tab_id);
     }
 
@@ -258,7 +258,7 @@ impl Core {
             return;
         };
         let (waiting, ended) = wake.finish();
-        tracing::info!(%tab_id, waiting = waiting.len(), "live");
+        tracing::info!(tab = %tab_id, waiting = waiting.len(), "live");
         for session in &ended {
             self.undo(session, tab_id);
         }
@@ -318,7 +318,7 @@ impl Core {
             return;
         };
         self.world.forget_real_scripts(tab_id);
-        tracing::warn!(%tab_id, %error, "could not wake");
+        tracing::warn!(tab = %tab_id, %error, "could not wake");
         self.fail_waiting(wake.finish().0, error);
     }
 

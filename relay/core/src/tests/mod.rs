@@ -1,4 +1,4 @@
-//! Behaviours of the core, as scripts on a fake clock: what clients and the extension send, and
+//! The behavior of the core, as scripts on a fake clock: what clients and the extension send, and
 //! what they must receive.
 
 mod breakpoints;

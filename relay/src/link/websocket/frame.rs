@@ -1,4 +1,5 @@
-//! The layout of a frame: parsing and writing its header, masking, and the payload of a close frame.
+//! The layout of a frame: parsing and writing its header, masking, and the payload of a close
+//! frame.
 
 use super::ReadError;
 
@@ -55,7 +56,8 @@ pub struct Header {
 }
 
 impl Header {
-    /// Returns `None` if `bytes` ends before the header does. An invalid header is an error as early as possible.
+    /// Returns `None` if `bytes` ends before the header does. An invalid header is an error as
+    /// early as possible.
     pub fn parse(bytes: &[u8]) -> Result<Option<Self>, ReadError> {
         let [first, second, rest @ ..] = bytes else {
             return Ok(None);

@@ -1,7 +1,8 @@
-//! The server side of the WebSocket protocol (RFC 6455), over any byte stream. It reads and writes messages. What they
-//! mean, and when a connection is closed, is up to the caller.
+//! The server side of the WebSocket protocol (RFC 6455), over any byte stream. It reads and writes
+//! messages. What they mean, and when a connection is closed, is up to the caller.
 //!
-//! Large messages leave no buffers behind: each is read into its own memory, and written from where it is.
+//! Large messages leave no buffers behind: each is read into its own memory, and written from where
+//! it is.
 
 mod frame;
 mod reader;

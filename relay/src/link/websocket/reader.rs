@@ -1,4 +1,5 @@
-//! Reads messages from a client: joins fragments, enforces the size limit, and checks UTF-8 as it arrives.
+//! Reads messages from a client: joins fragments, enforces the size limit, and checks UTF-8 as it
+//! arrives.
 //!
 //! Memory grows with what has arrived, never with what a header announces.
 
@@ -10,7 +11,8 @@ use super::frame::{self, Header, Opcode};
 
 /// How much is read at once, except for the rest of a large payload.
 const READ_AHEAD: usize = 32 << 10;
-/// How much memory a message may reserve before it arrives. Screenshots fit, so they do not have to be moved.
+/// How much memory a message may reserve before it arrives. Screenshots fit, so they do not have to
+/// be moved.
 const MAX_RESERVED: usize = 16 << 20;
 /// How many times as much as has arrived a larger message may reserve.
 const GROWTH: usize = 4;
@@ -38,7 +40,7 @@ pub enum ReadError {
     Binary,
     #[error("The message is too large. The relay's option --max-message-mib sets the limit.")]
     TooLarge,
-    #[error("The relay has not enough memory for this message.")]
+    #[error("The relay does not have enough memory for this message.")]
     OutOfMemory,
 }
 
@@ -192,7 +194,8 @@ impl<R: AsyncRead + Unpin> Reader<R> {
         Ok(not_at_end(payload.read_buf(&mut self.message).await)?)
     }
 
-    /// Rejects an invalid message before the rest of it arrives. Its last character may be incomplete.
+    /// Rejects an invalid message before the rest of it arrives. Its last character may be
+    /// incomplete.
     fn check_utf8(&mut self) -> Result<(), ReadError> {
         let unchecked = self.message.get(self.valid..).unwrap_or_default();
         match std::str::from_utf8(unchecked) {
@@ -215,7 +218,8 @@ impl<R: AsyncRead + Unpin> Reader<R> {
     }
 }
 
-/// Makes room for at least `now` bytes, and for all `missing` bytes unless that is much more than has arrived.
+/// Makes room for at least `now` bytes, and for all `missing` bytes unless that is much more than
+/// has arrived.
 fn reserve(message: &mut Vec<u8>, now: usize, missing: usize) -> Result<(), ReadError> {
     if message.capacity() - message.len() >= now {
         return Ok(());

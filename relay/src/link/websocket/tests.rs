@@ -1,4 +1,5 @@
-//! The codec over an in-memory stream. `tests/relay/websocket` has the conformance cases, on both addresses of a relay.
+//! The codec over an in-memory stream. `tests/relay/websocket` has the conformance cases, on both
+//! addresses of a relay.
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
 

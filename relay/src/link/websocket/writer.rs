@@ -1,4 +1,5 @@
-//! Writes messages to a client. Small ones are collected and written together; a large one is written from its own memory.
+//! Writes messages to a client. Small ones are collected and written together; a large one is
+//! written from its own memory.
 
 use std::io::{self, IoSlice};
 

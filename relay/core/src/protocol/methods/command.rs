@@ -61,8 +61,8 @@ fn sets_breakpoint(method: &str) -> bool {
         || method == "Debugger.setInstrumentationBreakpoint"
 }
 
-/// Whether a command leads a page to another document. The browser answers it even if the page is
-/// hung or has crashed.
+/// Whether a command closes or navigates a page. The browser answers it even if the page is hung or
+/// has crashed.
 pub fn leaves_page(method: &str) -> bool {
     matches!(
         method,

@@ -43,7 +43,7 @@ pub const ENABLED_DOMAINS: &[&str] = &[
 /// hold it by this name.
 pub const LIFECYCLE: &str = "Page.lifecycleEvent";
 
-/// A session's own screencast. Only its sessions receive frames.
+/// A session's own screencast. Only sessions that started one receive frames.
 pub const SCREENCAST: &str = "Page.screencastFrame";
 
 /// The switch that a session must have enabled to receive an event.
