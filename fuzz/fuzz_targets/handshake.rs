@@ -1,4 +1,5 @@
-//! Checks requests with arbitrary headers. What is accepted must be a handshake, and must have the right response.
+//! Checks requests with arbitrary headers. What is accepted must be a handshake, and must have the
+//! right response.
 #![no_main]
 
 #[allow(dead_code, unused_imports)]

@@ -1,5 +1,5 @@
-//! Reads arbitrary bytes as WebSocket frames. The result must not depend on how the bytes are split, must agree with
-//! tokio-websockets, and must not take more memory than has arrived.
+//! Reads arbitrary bytes as WebSocket frames. The result must not depend on how the bytes are
+//! split, and must agree with tokio-websockets.
 #![no_main]
 
 #[allow(dead_code, unused_imports)]
@@ -179,7 +179,8 @@ async fn read_theirs(bytes: &[u8]) -> (Vec<Event>, End) {
             Some(Ok(message)) if message.is_ping() => Event::Ping(message.into_payload().to_vec()),
             Some(Ok(message)) if message.is_pong() => Event::Pong,
             Some(Ok(message)) if message.is_text() => {
-                // Not `as_text`: version 0.13.3 accepts an incomplete character before an empty last fragment.
+                // Not `as_text`: version 0.13.3 accepts an incomplete character before an empty last
+                // fragment.
                 match String::from_utf8(message.into_payload().to_vec()) {
                     Ok(text) => Event::Text(text),
                     Err(_) => return (events, End::InvalidUtf8),
