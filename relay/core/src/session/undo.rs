@@ -8,7 +8,7 @@ use crate::model::sessions::Session;
 use crate::model::target::Target;
 use crate::protocol::ids::{Debuggee, TabId};
 use crate::protocol::json;
-use crate::protocol::methods::domains::{ENABLED_DOMAINS, SCREENCAST};
+use crate::protocol::methods::domains::{SCREENCAST, has_enable};
 use crate::protocol::methods::undo;
 
 use super::scripts::REMOVE_SCRIPT;
@@ -57,7 +57,7 @@ fn undo_commands(world: &World, ended: &Session) -> Vec<UndoCommand> {
         }
         if switch == SCREENCAST {
             commands.push(("Page.stopScreencast".to_owned(), "{}".to_owned()));
-        } else if ENABLED_DOMAINS.contains(&switch) {
+        } else if has_enable(switch) {
             commands.push((format!("{switch}.disable"), "{}".to_owned()));
         }
     }

@@ -1,7 +1,7 @@
 //! What the relay does with a command to a page or a child. One function classifies a command by
 //! its method; handlers match on the result instead of comparing strings.
 
-use super::domains::ENABLED_DOMAINS;
+use super::domains::has_enable;
 
 /// A command to a page or a child, by what the relay does with it. Everything not listed is
 /// forwarded unchanged.
@@ -48,7 +48,7 @@ impl<'m> Command<'m> {
             _ => match method.split_once('.') {
                 Some((domain, "enable")) => Self::Enable(domain),
                 Some((domain, "disable")) => Self::Disable(domain),
-                Some((domain, _)) if !ENABLED_DOMAINS.contains(&domain) => Self::Subscribe(domain),
+                Some((domain, _)) if !has_enable(domain) => Self::Subscribe(domain),
                 _ => Self::Forward,
             },
         }

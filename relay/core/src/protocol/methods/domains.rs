@@ -5,6 +5,8 @@ use crate::protocol::cdp;
 /// Domains with an `enable` command. Their events go to sessions that enabled them, and a domain is
 /// disabled in Chrome when the last session that enabled it ends. Events of other domains go to
 /// sessions that have used the domain, except `Inspector`, whose events go to every session.
+///
+/// Sorted.
 pub const ENABLED_DOMAINS: &[&str] = &[
     "Accessibility",
     "Animation",
@@ -39,6 +41,11 @@ pub const ENABLED_DOMAINS: &[&str] = &[
     "WebMCP",
 ];
 
+/// Whether a domain has an `enable` command.
+pub fn has_enable(domain: &str) -> bool {
+    ENABLED_DOMAINS.binary_search(&domain).is_ok()
+}
+
 /// `Page.lifecycleEvent` has its own switch besides `Page.enable`. A session's enabled switches
 /// hold it by this name.
 pub const LIFECYCLE: &str = "Page.lifecycleEvent";
@@ -58,4 +65,14 @@ pub fn switch_of_event(method: &str) -> &str {
 /// Whether an event goes to every session of its target, whatever it enabled.
 pub fn is_ungated(method: &str) -> bool {
     cdp::domain(method) == "Inspector"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn is_sorted_without_duplicates() {
+        assert!(ENABLED_DOMAINS.is_sorted_by(|a, b| a < b));
+    }
 }
