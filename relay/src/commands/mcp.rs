@@ -113,7 +113,7 @@ fn admit(home: &Home, port: u16, request: &Request) -> Result<(), Refusal> {
             "Cannot read the token in Tabwire's home.",
         )
     })?;
-    guard::admit_agent(port, &token, request.uri(), request.headers())
+    guard::admit_agent(port, &token, request)
 }
 
 /// Tabwire never listens on the network.

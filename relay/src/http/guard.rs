@@ -1,17 +1,18 @@
 //! Decides which requests are admitted, in front of every route and every upgrade. It looks only at
-//! the request, the token and the configuration.
+//! the request, its peer, the token and the configuration.
 
 use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderName, Method, StatusCode, Uri, header};
+use axum::http::{Extensions, HeaderMap, HeaderName, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use tabwire_home::Token;
 
 use crate::app::App;
 use crate::config::Config;
+use crate::http::peer::Peer;
 
 pub type Refusal = (StatusCode, Json<serde_json::Value>);
 
@@ -20,18 +21,43 @@ pub fn refusal(status: StatusCode, error: &str) -> Refusal {
 }
 
 pub async fn check(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
-    match admit(
-        &app.config,
-        request.method(),
-        request.uri(),
-        request.headers(),
-    ) {
+    let admitted = check_owner(request.uri(), request.extensions()).and_then(|()| {
+        admit(
+            &app.config,
+            request.method(),
+            request.uri(),
+            request.headers(),
+        )
+    });
+    match admitted {
         Ok(()) => next.run(request).await,
         Err(refused) => {
             tracing::debug!(path = request.uri().path(), status = %refused.0, "request refused");
-            refused.into_response()
+            // Close the connection, so that it does not take the place of another.
+            ([(header::CONNECTION, "close")], refused).into_response()
         }
     }
+}
+
+/// The extension authenticates itself after the upgrade, and `/` contains nothing private. For
+/// everything else the owner of the connection must be known.
+fn check_owner(uri: &Uri, extensions: &Extensions) -> Result<(), Refusal> {
+    match uri.path().trim_end_matches('/') {
+        "" | "/extension" => Ok(()),
+        _ => refuse_unknown_owner(extensions),
+    }
+}
+
+/// Refuses the peers that the listener serves only in WSL.
+fn refuse_unknown_owner(extensions: &Extensions) -> Result<(), Refusal> {
+    let peer = extensions.get::<Peer>();
+    if peer.is_some_and(|peer| !peer.is_restricted()) {
+        return Ok(());
+    }
+    Err(refusal(
+        StatusCode::FORBIDDEN,
+        "The user at the other end of this connection is unknown. With mirrored networking in WSL, programs of Windows cannot be identified, so only the Tabwire extension may connect from there. Run this client inside WSL.",
+    ))
 }
 
 fn admit(config: &Config, method: &Method, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
@@ -58,12 +84,9 @@ fn admit(config: &Config, method: &Method, uri: &Uri, headers: &HeaderMap) -> Re
 }
 
 /// Guards `tabwire mcp --http`: no web pages, and only agents with the token.
-pub fn admit_agent(
-    port: u16,
-    token: &Token,
-    uri: &Uri,
-    headers: &HeaderMap,
-) -> Result<(), Refusal> {
+pub fn admit_agent(port: u16, token: &Token, request: &Request) -> Result<(), Refusal> {
+    let (uri, headers) = (request.uri(), request.headers());
+    refuse_unknown_owner(request.extensions())?;
     check_host(port, uri, headers)?;
     refuse_origin(headers)?;
     check_fetch_site("", headers)?;

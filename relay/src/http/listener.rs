@@ -7,21 +7,29 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::http::Extensions;
 use hyper::server::conn::http1;
+use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
 
 use crate::error::Error;
-use crate::http::peer;
+use crate::http::peer::{self, Peer, Refused};
 
 /// How long a connection may take to send a request's head.
 const REQUEST_HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_REQUEST_HEAD: usize = 64 << 10;
-const MAX_CONNECTIONS: usize = 512;
+/// Plain HTTP connections and WebSockets have separate places, so that neither can take those of
+/// the other. Together they stay below the usual limit of 1,024 open files.
+const MAX_HTTP_CONNECTIONS: usize = 400;
+const MAX_WEBSOCKETS: usize = 512;
 /// Accepting fails mostly when file descriptors run out; some are free again soon.
 const RETRY_DELAY: Duration = Duration::from_millis(50);
+/// The shortest time between two lines in the log about refused connections.
+const REFUSAL_LOG_INTERVAL: Duration = Duration::from_secs(10);
 
 pub async fn bind(port: u16) -> Result<TcpListener, Error> {
     let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, port);
@@ -40,47 +48,104 @@ fn unknown_holder(port: u16) -> String {
     format!("another program (`lsof -nP -iTCP:{port} -sTCP:LISTEN` shows which)")
 }
 
-/// Accepts connections until it is dropped. `http_timeout`: how long a connection may stay plain
-/// HTTP.
-pub async fn accept(listener: TcpListener, routes: Router, http_timeout: Duration) {
-    let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-    loop {
-        let Ok(permit) = permits.clone().acquire_owned().await else {
-            return;
-        };
-        match listener.accept().await {
-            Ok((stream, peer)) => {
-                let routes = routes.clone();
-                tokio::spawn(async move {
-                    serve(stream, peer, routes, http_timeout).await;
-                    drop(permit);
-                });
-            }
-            Err(error) => {
-                tracing::warn!(%error, "cannot accept a connection");
-                tokio::time::sleep(RETRY_DELAY).await;
-            }
-        }
+/// The free places for WebSockets. The listener adds it to the extensions of every request.
+#[derive(Clone)]
+pub struct WebSocketPlaces(Arc<Semaphore>);
+
+impl WebSocketPlaces {
+    /// Takes a place, which is free again when the permit is dropped. Returns `None` if all are
+    /// taken.
+    pub fn take(extensions: &Extensions) -> Option<OwnedSemaphorePermit> {
+        let places = extensions.get::<Self>()?.0.clone();
+        places.try_acquire_owned().ok()
     }
 }
 
-async fn serve(stream: TcpStream, peer: SocketAddr, routes: Router, http_timeout: Duration) {
-    if !peer::may_connect(&stream, peer) {
-        tracing::warn!(%peer, "rejected a connection from another user");
-        return;
+/// Accepts connections until it is dropped. `http_timeout`: how long a connection may stay plain
+/// HTTP.
+pub async fn accept(listener: TcpListener, routes: Router, http_timeout: Duration) {
+    let http_places = Arc::new(Semaphore::new(MAX_HTTP_CONNECTIONS));
+    let websocket_places = WebSocketPlaces(Arc::new(Semaphore::new(MAX_WEBSOCKETS)));
+    let mut refusals = RefusalLog::default();
+    loop {
+        let Ok(place) = http_places.clone().acquire_owned().await else {
+            return;
+        };
+        let (stream, address) = match listener.accept().await {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                tracing::warn!(%error, "cannot accept a connection");
+                tokio::time::sleep(RETRY_DELAY).await;
+                continue;
+            }
+        };
+        match Peer::identify(&stream, address) {
+            Ok(peer) => {
+                let extensions = (peer, websocket_places.clone());
+                let serving = serve(stream, extensions, routes.clone(), http_timeout);
+                tokio::spawn(async move {
+                    serving.await;
+                    drop(place);
+                });
+            }
+            Err(refused) => refusals.add(address, &refused),
+        }
+        // However many connections are waiting, the sockets that are open come first.
+        tokio::task::yield_now().await;
     }
+}
+
+async fn serve(
+    stream: TcpStream,
+    (peer, websocket_places): (Peer, WebSocketPlaces),
+    routes: Router,
+    http_timeout: Duration,
+) {
     // Messages are small and each is awaited: Nagle's delay would dominate a round trip.
     let _ = stream.set_nodelay(true);
+    let routes = TowerToHyperService::new(routes);
+    let service = service_fn(move |mut request: hyper::Request<hyper::body::Incoming>| {
+        request.extensions_mut().insert(peer);
+        request.extensions_mut().insert(websocket_places.clone());
+        routes.call(request)
+    });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(REQUEST_HEAD_TIMEOUT)
         .max_buf_size(MAX_REQUEST_HEAD)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(routes))
+        .serve_connection(TokioIo::new(stream), service)
         .with_upgrades();
     // An upgraded WebSocket leaves this future, so the timeout applies to plain HTTP only.
     match tokio::time::timeout(http_timeout, connection).await {
         Ok(Err(error)) => tracing::debug!(%error, "connection closed"),
         Ok(Ok(())) => {}
         Err(_) => tracing::debug!("connection closed: open for too long"),
+    }
+}
+
+/// Logs refused connections, but not each of them: whoever is refused must not be able to fill the
+/// log.
+#[derive(Default)]
+struct RefusalLog {
+    last_line: Option<Instant>,
+    /// How many have been refused since then.
+    unlogged: u64,
+}
+
+impl RefusalLog {
+    fn add(&mut self, peer: SocketAddr, reason: &Refused) {
+        let now = Instant::now();
+        if self
+            .last_line
+            .is_some_and(|last| now - last < REFUSAL_LOG_INTERVAL)
+        {
+            self.unlogged += 1;
+            return;
+        }
+        tracing::warn!(%peer, unlogged = self.unlogged, "refused a connection: {reason}");
+        *self = Self {
+            last_line: Some(now),
+            unlogged: 0,
+        };
     }
 }

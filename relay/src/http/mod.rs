@@ -4,5 +4,5 @@
 pub mod discovery;
 pub mod guard;
 pub mod listener;
-mod peer;
+pub mod peer;
 pub mod routes;

@@ -1,119 +1,144 @@
-//! Which user and process is at the other end of a local connection, from the kernel's table of
-//! connections. Only Linux has it; on other systems the token is the only protection.
+//! Who is at the other end of a local connection, and whether the relay talks to them at all. Only
+//! Linux can tell; on other systems the token is the only protection.
 
+#![cfg_attr(not(target_os = "linux"), allow(dead_code))]
+
+use std::fmt;
 use std::net::SocketAddr;
+#[cfg(target_os = "linux")]
+use std::net::{Ipv4Addr, SocketAddrV4};
+#[cfg(target_os = "linux")]
+use std::sync::LazyLock;
 
 use tokio::net::TcpStream;
 
-/// Whether the peer is this user or root.
 #[cfg(target_os = "linux")]
-pub fn may_connect(stream: &TcpStream, peer: SocketAddr) -> bool {
-    let Ok(local) = stream.local_addr() else {
-        return false;
-    };
-    let mut tables = tables().peekable();
-    if tables.peek().is_none() {
-        return true;
-    }
-    let own = rustix::process::geteuid().as_raw();
-    let owner = tables.find_map(|table| owner(&table, peer, Some(local)));
-    owner.is_some_and(|uid| uid == own || uid == 0)
+mod process;
+#[cfg(target_os = "linux")]
+mod sock_diag;
+
+/// The other end of a connection that is served. The listener adds it to the extensions of every
+/// request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Peer {
+    pub owner: Owner,
 }
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Owner {
+    /// The user who opened the socket, and the socket's inode.
+    User { uid: u32, inode: u32 },
+    /// The kernel names nobody. Such a connection is served only in WSL, and on systems other than
+    /// Linux.
+    Unknown,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Process {
+    pub pid: u32,
+    /// As the kernel has it: at most 15 characters.
+    pub name: String,
+}
+
+/// Why a connection is closed before anything is read from it.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Refused {
+    OtherUser(u32),
+    UnknownOwner,
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OtherUser(uid) => write!(f, "it belongs to another user ({uid})"),
+            Self::UnknownOwner => f.write_str(
+                "its user is unknown (it has been closed, comes from another network namespace, or the kernel lacks inet_diag)",
+            ),
+        }
+    }
+}
+
+impl Peer {
+    /// Identifies the peer of a connection that was just accepted.
+    #[cfg(target_os = "linux")]
+    pub fn identify(stream: &TcpStream, address: SocketAddr) -> Result<Self, Refused> {
+        let own_uid = rustix::process::geteuid().as_raw();
+        let owner = match (address, stream.local_addr()) {
+            // The peer's local address is the remote one here.
+            (SocketAddr::V4(peer), Ok(SocketAddr::V4(own))) => {
+                sock_diag::owner_of_connected(peer, own)
+            }
+            _ => Owner::Unknown,
+        };
+        decide(owner, own_uid, *IN_WSL)
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    pub fn identify(_stream: &TcpStream, _address: SocketAddr) -> Result<Self, Refused> {
+        let owner = Owner::Unknown;
+        Ok(Self { owner })
+    }
+
+    /// Whether the peer may use only what authenticates it by other means than the token. In WSL
+    /// with mirrored networking, programs of Windows connect without an owner, and so could any
+    /// user of Windows.
+    pub fn is_restricted(self) -> bool {
+        cfg!(target_os = "linux") && self.owner == Owner::Unknown
+    }
+
+    /// The process that has the peer's socket open. Searches all processes of its user on another
+    /// thread, so call it only for a peer that has been admitted.
+    #[allow(dead_code, reason = "for the links, which do not show processes yet")]
+    pub async fn process(self) -> Option<Process> {
+        let Owner::User { uid, inode } = self.owner else {
+            return None;
+        };
+        let search = tokio::task::spawn_blocking(move || process_of(uid, inode));
+        search.await.ok().flatten()
+    }
+}
+
+/// The relay talks to its own user and to root. In WSL the guard restricts peers without an owner.
+#[cfg(target_os = "linux")]
+fn decide(owner: Owner, own_uid: u32, in_wsl: bool) -> Result<Peer, Refused> {
+    match owner {
+        Owner::User { uid, .. } if uid != own_uid && uid != 0 => Err(Refused::OtherUser(uid)),
+        Owner::Unknown if !in_wsl => Err(Refused::UnknownOwner),
+        owner => Ok(Peer { owner }),
+    }
+}
+
+#[cfg(target_os = "linux")]
+static IN_WSL: LazyLock<bool> = LazyLock::new(|| {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease");
+    release.is_ok_and(|release| is_wsl_release(&release))
+});
+
+/// Whether this is the kernel release of WSL, such as `5.15.167.4-microsoft-standard-WSL2`.
+#[cfg(target_os = "linux")]
+fn is_wsl_release(release: &str) -> bool {
+    release.to_ascii_lowercase().contains("microsoft")
+}
+
+#[cfg(target_os = "linux")]
+use process::process_of;
 
 #[cfg(not(target_os = "linux"))]
-pub fn may_connect(_stream: &TcpStream, _peer: SocketAddr) -> bool {
-    true
-}
-
-/// The kernel's readable tables. Java and .NET use IPv6 sockets for IPv4 addresses too; those are
-/// in the second table.
-#[cfg(target_os = "linux")]
-fn tables() -> impl Iterator<Item = String> {
-    ["/proc/net/tcp", "/proc/net/tcp6"]
-        .into_iter()
-        .filter_map(|file| std::fs::read_to_string(file).ok())
-}
-
-/// The user who owns the socket that is bound to `local`.
-#[cfg(target_os = "linux")]
-fn owner(table: &str, local: SocketAddr, remote: Option<SocketAddr>) -> Option<u32> {
-    row(table, local, remote)?.get(7)?.parse().ok()
-}
-
-#[cfg(target_os = "linux")]
-fn row(table: &str, local: SocketAddr, remote: Option<SocketAddr>) -> Option<Vec<&str>> {
-    let local = kernel_addresses(local)?;
-    let remote = match remote {
-        Some(remote) => Some(kernel_addresses(remote)?),
-        None => None,
-    };
-    let matches = |field: Option<&&str>, addresses: &[String; 2]| {
-        field.is_some_and(|field| addresses.iter().any(|address| address == field))
-    };
-    // The kernel lists a socket that its process has closed without an inode, as owned by root.
-    let has_owner = |fields: &Vec<&str>| fields.get(9).is_some_and(|inode| *inode != "0");
-    table
-        .lines()
-        .map(|line| line.split_whitespace().collect::<Vec<_>>())
-        .filter(has_owner)
-        .find(|fields| {
-            matches(fields.get(1), &local)
-                && remote
-                    .as_ref()
-                    .is_none_or(|remote| matches(fields.get(2), remote))
-        })
-}
-
-/// `127.0.0.1:80` as the kernel writes it, as an IPv4 and as a mapped IPv6 address: a number in the
-/// machine's byte order, then the port.
-#[cfg(target_os = "linux")]
-fn kernel_addresses(address: SocketAddr) -> Option<[String; 2]> {
-    let SocketAddr::V4(address) = address else {
-        return None;
-    };
-    let number = u32::from_ne_bytes(address.ip().octets());
-    let mapped = u32::from_ne_bytes([0, 0, 0xFF, 0xFF]);
-    let (short, port) = (format!("{number:08X}"), address.port());
-    Some([
-        format!("{short}:{port:04X}"),
-        format!("{:016X}{mapped:08X}{short}:{port:04X}", 0),
-    ])
+fn process_of(_uid: u32, _inode: u32) -> Option<Process> {
+    None
 }
 
 /// Describes who listens on a port of 127.0.0.1, for the error that it is in use.
 #[cfg(target_os = "linux")]
 pub fn holder_of(port: u16) -> Option<String> {
-    let table = tables().collect::<String>();
-    let loopback = SocketAddr::from(([127, 0, 0, 1], port));
-    let any = SocketAddr::from(([0, 0, 0, 0], port));
-    let fields = row(&table, loopback, None).or_else(|| row(&table, any, None))?;
-    let (uid, inode) = (fields.get(7)?, fields.get(9)?);
-    Some(match process_with_socket(inode) {
-        Some(pid) => {
-            let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-            format!("process {pid} ({}) of user {uid}", name.trim())
-        }
+    let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, port);
+    let Owner::User { uid, inode } = sock_diag::owner_of_listening(address) else {
+        return None;
+    };
+    Some(match process_of(uid, inode) {
+        Some(Process { pid, name }) => format!("process {pid} ({name}) of user {uid}"),
         None => format!("a process of user {uid}"),
     })
-}
-
-#[cfg(target_os = "linux")]
-fn process_with_socket(inode: &str) -> Option<u32> {
-    let socket = format!("socket:[{inode}]");
-    let is_open_in = |pid: &u32| {
-        let files = std::fs::read_dir(format!("/proc/{pid}/fd"));
-        files.is_ok_and(|files| {
-            files
-                .flatten()
-                .filter_map(|file| std::fs::read_link(file.path()).ok())
-                .any(|link| link.as_os_str() == socket.as_str())
-        })
-    };
-    std::fs::read_dir("/proc")
-        .ok()?
-        .flatten()
-        .filter_map(|entry| entry.file_name().into_string().ok()?.parse::<u32>().ok())
-        .find(is_open_in)
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -125,38 +150,51 @@ pub fn holder_of(_port: u16) -> Option<String> {
 mod tests {
     use super::*;
 
-    const TABLE: &str = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
-   0: 0100007F:4B16 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 41 1 0000000000000000 100 0 0 10 0
-   1: 0100007F:D431 0100007F:4B16 01 00000000:00000000 00:00000000 00000000  1001        0 42 1 0000000000000000 20 4 30 10 -1";
-
     #[test]
-    fn closed_socket_has_no_owner() {
-        let closed = TABLE.replace("1001        0 42", "   0        0 0");
-        let (from, to) = (
-            SocketAddr::from(([127, 0, 0, 1], 0xD431)),
-            SocketAddr::from(([127, 0, 0, 1], 0x4B16)),
-        );
-        assert_eq!(owner(&closed, from, Some(to)), None);
+    fn serves_only_its_own_user_and_root() {
+        let user = |uid| Owner::User { uid, inode: 42 };
+        for uid in [0, 1000] {
+            let owner = user(uid);
+            assert_eq!(decide(owner, 1000, false), Ok(Peer { owner }));
+        }
+        for (uid, own_uid) in [(1001, 1000), (1000, 0), (65534, 1000)] {
+            let refused = Err(Refused::OtherUser(uid));
+            assert_eq!(decide(user(uid), own_uid, false), refused);
+            assert_eq!(decide(user(uid), own_uid, true), refused, "in WSL");
+        }
     }
 
     #[test]
-    fn finds_mapped_ipv6_and_half_closed_sockets() {
-        let (from, to) = (
-            SocketAddr::from(([127, 0, 0, 1], 0xD431)),
-            SocketAddr::from(([127, 0, 0, 1], 0x4B16)),
-        );
-        let mapped = TABLE.replace("0100007F:", "0000000000000000FFFF00000100007F:");
-        assert_eq!(owner(&mapped, from, Some(to)), Some(1001));
-        let half_closed = TABLE.replace("0100007F:4B16 01", "0100007F:4B16 05");
-        assert_eq!(owner(&half_closed, from, Some(to)), Some(1001));
+    fn serves_an_unknown_owner_only_in_wsl_and_restricts_it() {
+        let unknown = Owner::Unknown;
+        assert_eq!(decide(unknown, 1000, false), Err(Refused::UnknownOwner));
+        assert!(decide(unknown, 1000, true).unwrap().is_restricted());
+        let known = Owner::User { uid: 0, inode: 42 };
+        assert!(!decide(known, 1000, true).unwrap().is_restricted());
     }
 
     #[test]
-    fn finds_the_owner_by_both_ends() {
-        let from = SocketAddr::from(([127, 0, 0, 1], 0xD431));
-        let to = SocketAddr::from(([127, 0, 0, 1], 0x4B16));
-        assert_eq!(owner(TABLE, from, Some(to)), Some(1001));
-        assert_eq!(owner(TABLE, to, None), Some(1000));
-        assert_eq!(owner(TABLE, to, Some(from)), None);
+    fn recognizes_the_kernels_of_wsl() {
+        for release in [
+            "5.15.167.4-microsoft-standard-WSL2\n",
+            "4.4.0-19041-Microsoft",
+        ] {
+            assert!(is_wsl_release(release), "{release}");
+        }
+        for release in ["6.12.48+deb13-amd64\n", ""] {
+            assert!(!is_wsl_release(release), "{release}");
+        }
+    }
+
+    #[tokio::test]
+    async fn names_the_process_of_a_peer() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let _client = TcpStream::connect(address).await.unwrap();
+        let (stream, address) = listener.accept().await.unwrap();
+        let peer = Peer::identify(&stream, address).unwrap();
+        let process = peer.process().await.unwrap();
+        assert_eq!(process.pid, std::process::id());
+        assert!(!process.name.is_empty());
     }
 }

@@ -9,10 +9,12 @@ use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::handshake::{self, Invalid};
 use super::websocket;
 use crate::http::guard::refusal;
+use crate::http::listener::WebSocketPlaces;
 
 pub type Reader = websocket::Reader<OwnedReadHalf>;
 pub type Writer = websocket::Writer<OwnedWriteHalf>;
@@ -21,6 +23,8 @@ pub type Writer = websocket::Writer<OwnedWriteHalf>;
 pub struct Upgrade {
     accept: HeaderValue,
     connection: OnUpgrade,
+    /// Kept as long as the socket.
+    place: OwnedSemaphorePermit,
 }
 
 impl Upgrade {
@@ -31,6 +35,7 @@ impl Upgrade {
         run: impl FnOnce(Reader, Writer) -> F + Send + 'static,
     ) -> Response {
         tokio::spawn(async move {
+            let _place = self.place;
             let Ok(upgraded) = self.connection.await else {
                 return;
             };
@@ -63,10 +68,18 @@ impl<S: Sync> FromRequestParts<S> for Upgrade {
                 return Err(refusal(StatusCode::BAD_REQUEST, error).into_response());
             }
         };
-        match parts.extensions.remove::<OnUpgrade>() {
-            Some(connection) => Ok(Self { accept, connection }),
-            None => Err(upgrade_required(parts.uri.path())),
-        }
+        let Some(connection) = parts.extensions.remove::<OnUpgrade>() else {
+            return Err(upgrade_required(parts.uri.path()));
+        };
+        let Some(place) = WebSocketPlaces::take(&parts.extensions) else {
+            let error = "Too many WebSockets are open. Close one, then try again.";
+            return Err(refusal(StatusCode::SERVICE_UNAVAILABLE, error).into_response());
+        };
+        Ok(Self {
+            accept,
+            connection,
+            place,
+        })
     }
 }
 
