@@ -161,3 +161,31 @@ async fn ends_half_sent_requests_and_serves_others() {
     );
     assert!(relay.is_alive().await);
 }
+
+#[tokio::test]
+async fn limits_the_number_of_websockets() {
+    const MAX_WEBSOCKETS: usize = 512;
+    let mut relay = Relay::start(MULTI_CLIENT).await;
+    let (port, path) = (relay.port, relay.cdp_path());
+    let mut open = Vec::new();
+    for _ in 0..MAX_WEBSOCKETS {
+        let (stream, response) = http::upgrade(port, &path, &[]).await;
+        assert_eq!(response.status, 101, "after {}", open.len());
+        open.push(stream);
+    }
+    // More WebSockets are refused, other requests are served.
+    let (_, response) = http::upgrade(port, &path, &[]).await;
+    assert_eq!(response.status, 503);
+    assert!(
+        response.body.contains("Too many WebSockets"),
+        "{response:?}"
+    );
+    assert_eq!(relay.get("/").await["clients"], MAX_WEBSOCKETS);
+    drop(open.pop());
+    until("a place is free", async || {
+        let (stream, response) = http::upgrade(port, &path, &[]).await;
+        (response.status == 101).then_some(stream)
+    })
+    .await;
+    assert!(relay.is_alive().await);
+}

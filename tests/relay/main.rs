@@ -12,6 +12,8 @@ mod faults;
 mod files;
 mod gate;
 mod limits;
+#[cfg(target_os = "linux")]
+mod peers;
 mod replies;
 mod secrecy;
 mod sessions;

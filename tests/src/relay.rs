@@ -20,6 +20,8 @@ pub struct StartOptions<'a> {
     pub home: Option<Arc<TempDir>>,
     /// In octal, as the shell takes it: `022`.
     pub umask: Option<&'a str>,
+    /// A program that runs the relay in its place, such as `setpriv`, with its arguments.
+    pub launcher: &'a [&'a str],
 }
 
 impl Default for StartOptions<'_> {
@@ -29,6 +31,7 @@ impl Default for StartOptions<'_> {
             environment: &[],
             home: None,
             umask: None,
+            launcher: &[],
         }
     }
 }
@@ -74,7 +77,7 @@ impl Relay {
         let folder = options
             .home
             .unwrap_or_else(|| Arc::new(TempDir::new().unwrap()));
-        let child = command(&home_in(&folder), options.umask)
+        let child = command(&home_in(&folder), options.umask, options.launcher)
             .arg("serve")
             .args(options.arguments)
             .envs(options.environment.iter().copied())
@@ -211,17 +214,20 @@ impl Drop for Relay {
     }
 }
 
-fn command(home: &Path, umask: Option<&str>) -> Command {
-    let Some(umask) = umask else {
+fn command(home: &Path, umask: Option<&str>, launcher: &[&str]) -> Command {
+    // `exec` keeps the pid, so the test still owns the relay and not a shell around it.
+    const SET_UMASK: [&str; 4] = ["sh", "-c", "umask \"$1\"; shift; exec \"$@\"", "sh"];
+    let launcher = match umask {
+        Some(umask) => [&SET_UMASK[..], &[umask], launcher].concat(),
+        None => launcher.to_vec(),
+    };
+    let Some((program, arguments)) = launcher.split_first() else {
         return process::command(home);
     };
-    // `exec` keeps the pid, so the test still owns the relay and not a shell around it.
-    let mut shell = Command::new("sh");
-    shell
-        .args(["-c", "umask \"$1\"; shift; exec \"$@\"", "sh", umask])
-        .arg(binary());
-    process::isolate(&mut shell, home);
-    shell
+    let mut command = Command::new(program);
+    command.args(arguments).arg(binary());
+    process::isolate(&mut command, home);
+    command
 }
 
 /// A subfolder, because the relay creates its home itself.
