@@ -3,6 +3,9 @@
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4};
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send, socket_with,
@@ -22,8 +25,12 @@ const TCP_LISTEN: u8 = 10;
 const REQUEST_LENGTH: u32 = 72;
 /// `nlmsghdr` and `inet_diag_msg`. Attributes may follow.
 const MIN_REPLY_LENGTH: u32 = 88;
-/// Each query has its own netlink socket, so there is only one reply to wait for.
-const SEQUENCE: u32 = 1;
+
+/// A netlink socket that is free, because opening one takes longer than a query. Its last reply has
+/// been read.
+static FREE_SOCKET: Mutex<Option<OwnedFd>> = Mutex::new(None);
+/// The number of the next query, which its reply repeats.
+static NEXT_SEQUENCE: AtomicU32 = AtomicU32::new(0);
 
 /// The owner of the socket that is connected from `local` to `remote`.
 pub fn owner_of_connected(local: SocketAddrV4, remote: SocketAddrV4) -> Owner {
@@ -40,14 +47,15 @@ pub fn owner_of_listening(local: SocketAddrV4) -> Owner {
 }
 
 fn find(local: SocketAddrV4, remote: SocketAddrV4, matches: impl Fn(&Found) -> bool) -> Owner {
-    let reply = match query(&request(local, remote)) {
+    let sequence = NEXT_SEQUENCE.fetch_add(1, Ordering::Relaxed);
+    let reply = match query(&request(sequence, local, remote)) {
         Ok(reply) => reply,
         Err(error) => {
             tracing::debug!(%error, "SOCK_DIAG query failed");
             return Owner::Unknown;
         }
     };
-    match parse(&reply) {
+    match parse(&reply, sequence) {
         Some(found) if matches(&found) => found.owner,
         _ => Owner::Unknown,
     }
@@ -55,24 +63,34 @@ fn find(local: SocketAddrV4, remote: SocketAddrV4, matches: impl Fn(&Found) -> b
 
 /// The kernel replies before `send` returns, so nothing here waits.
 fn query(request: &[u8]) -> io::Result<Vec<u8>> {
-    let socket = socket_with(
-        AddressFamily::NETLINK,
-        SocketType::RAW,
-        SocketFlags::CLOEXEC | SocketFlags::NONBLOCK,
-        Some(netlink::SOCK_DIAG),
-    )?;
+    let free_socket = || FREE_SOCKET.lock().unwrap_or_else(PoisonError::into_inner);
+    let free = free_socket().take();
+    let socket = free.map_or_else(open, Ok)?;
     send(&socket, request, SendFlags::empty())?;
     let mut reply = vec![0; 512];
     let (length, _) = recv(&socket, &mut reply[..], RecvFlags::empty())?;
     reply.truncate(length);
+    // After an error the socket is not used again: a late reply could be taken for another's.
+    *free_socket() = Some(socket);
     Ok(reply)
+}
+
+fn open() -> io::Result<OwnedFd> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let protocol = Some(netlink::SOCK_DIAG);
+    Ok(socket_with(
+        AddressFamily::NETLINK,
+        SocketType::RAW,
+        flags,
+        protocol,
+    )?)
 }
 
 /// Headers are in the machine's byte order, ports and addresses in that of the network.
 ///
 /// Asking for IPv4 finds IPv6 sockets with mapped IPv4 addresses as well (Java and .NET open such
 /// sockets): the kernel has both in one table.
-fn request(local: SocketAddrV4, remote: SocketAddrV4) -> Vec<u8> {
+fn request(sequence: u32, local: SocketAddrV4, remote: SocketAddrV4) -> Vec<u8> {
     const ALL_STATES: u32 = u32::MAX;
     const ANY_INTERFACE: [u8; 4] = [0; 4];
     const NO_COOKIE: [u8; 8] = [0xFF; 8];
@@ -85,7 +103,7 @@ fn request(local: SocketAddrV4, remote: SocketAddrV4) -> Vec<u8> {
         &REQUEST_LENGTH.to_ne_bytes()[..],
         &SOCK_DIAG_BY_FAMILY.to_ne_bytes(),
         &NLM_F_REQUEST.to_ne_bytes(),
-        &SEQUENCE.to_ne_bytes(),
+        &sequence.to_ne_bytes(),
         // To the kernel.
         &0_u32.to_ne_bytes(),
         // No attributes, and one byte of padding.
@@ -112,14 +130,14 @@ struct Found {
 
 /// Returns `None` for an error (no such socket, or a kernel without `inet_diag`) and for anything
 /// unexpected.
-fn parse(reply: &[u8]) -> Option<Found> {
+fn parse(reply: &[u8], expected_sequence: u32) -> Option<Found> {
     let mut reply = Fields(reply);
     let length = u32::from_ne_bytes(reply.take()?);
     let kind = u16::from_ne_bytes(reply.take()?);
     let _flags: [u8; 2] = reply.take()?;
     let sequence = u32::from_ne_bytes(reply.take()?);
     let _port_id: [u8; 4] = reply.take()?;
-    if length < MIN_REPLY_LENGTH || kind != SOCK_DIAG_BY_FAMILY || sequence != SEQUENCE {
+    if length < MIN_REPLY_LENGTH || kind != SOCK_DIAG_BY_FAMILY || sequence != expected_sequence {
         return None;
     }
     let [family, state, _timer, _retransmits] = reply.take()?;
@@ -254,13 +272,13 @@ mod tests {
     #[test]
     fn requests_have_the_declared_length() {
         let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 1);
-        assert_eq!(request(address, address).len(), REQUEST_LENGTH as usize);
+        assert_eq!(request(7, address, address).len(), REQUEST_LENGTH as usize);
     }
 
-    /// A reply of the kernel, from user 1001 and inode 42.
+    /// The kernel's reply to request 7, changed to user 1001 and inode 42.
     fn reply() -> Vec<u8> {
         let (client, _accepted, [from, to]) = connect(Ipv4Addr::LOCALHOST);
-        let mut reply = query(&request(from, to)).unwrap();
+        let mut reply = query(&request(7, from, to)).unwrap();
         reply[80..84].copy_from_slice(&1001_u32.to_ne_bytes());
         reply[84..88].copy_from_slice(&42_u32.to_ne_bytes());
         drop(client);
@@ -273,23 +291,23 @@ mod tests {
             uid: 1001,
             inode: 42,
         };
-        assert_eq!(parse(&reply()).unwrap().owner, owner);
+        assert_eq!(parse(&reply(), 7).unwrap().owner, owner);
         let mut closed = reply();
         closed[80..88].fill(0);
-        assert_eq!(parse(&closed).unwrap().owner, Owner::Unknown);
+        assert_eq!(parse(&closed, 7).unwrap().owner, Owner::Unknown);
     }
 
     #[test]
     fn rejects_replies_that_are_too_short_or_not_to_the_request() {
         let reply = reply();
         for length in 0..MIN_REPLY_LENGTH as usize {
-            assert_eq!(parse(&reply[..length]), None, "{length}");
+            assert_eq!(parse(&reply[..length], 7), None, "{length}");
         }
         // The declared length, the kind (2 is an error) and the sequence number.
         for (at, value) in [(0, 87), (4, 2), (8, 2)] {
             let mut changed = reply.clone();
             changed[at..at + 2].copy_from_slice(&u16::to_ne_bytes(value));
-            assert_eq!(parse(&changed), None, "byte {at}");
+            assert_eq!(parse(&changed, 7), None, "byte {at}");
         }
     }
 }
