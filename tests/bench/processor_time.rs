@@ -36,15 +36,15 @@ const FIGURES: [(&str, &str, Option<f64>); 5] = [
 
 /// A figure is the median of its rounds, and a ratio is the median of the ratios of the rounds.
 pub async fn measure(tabwire: &Path) -> anyhow::Result<Vec<Row>> {
-    let all_processors = sched_getaffinity(None)?;
-    sched_setaffinity(None, &last_processor(&all_processors))?;
+    let processors = Processors::new()?;
+    processors.use_last()?;
     let mut relay = Subject::relay(tabwire).await?;
     let mut pipe = Subject::pipe().await?;
     let mut rounds = Vec::new();
     for _ in 0..=ROUNDS {
         rounds.push((relay.round().await?, pipe.round().await?));
     }
-    sched_setaffinity(None, &all_processors)?;
+    processors.use_all()?;
     // The first round is a warm-up.
     let rounds = rounds.get(1..).unwrap_or_default();
     let rows = FIGURES
@@ -60,12 +60,43 @@ pub async fn measure(tabwire: &Path) -> anyhow::Result<Vec<Row>> {
     Ok(rows.collect())
 }
 
-fn last_processor(all: &CpuSet) -> CpuSet {
-    let mut one = CpuSet::new();
-    if let Some(last) = (0..CpuSet::MAX_CPU).rev().find(|cpu| all.is_set(*cpu)) {
-        one.set(last);
+/// Which processors this process uses, and those that it starts from then on.
+pub struct Processors {
+    all: CpuSet,
+    last: CpuSet,
+    /// If there is only one, the same one.
+    all_but_last: CpuSet,
+}
+
+impl Processors {
+    pub fn new() -> anyhow::Result<Self> {
+        let all = sched_getaffinity(None)?;
+        let mut last = CpuSet::new();
+        let mut all_but_last = all;
+        if let Some(number) = (0..CpuSet::MAX_CPU).rev().find(|cpu| all.is_set(*cpu)) {
+            last.set(number);
+            if all.count() > 1 {
+                all_but_last.unset(number);
+            }
+        }
+        Ok(Self {
+            all,
+            last,
+            all_but_last,
+        })
     }
-    one
+
+    pub fn use_all(&self) -> anyhow::Result<()> {
+        Ok(sched_setaffinity(None, &self.all)?)
+    }
+
+    pub fn use_last(&self) -> anyhow::Result<()> {
+        Ok(sched_setaffinity(None, &self.last)?)
+    }
+
+    pub fn use_all_but_last(&self) -> anyhow::Result<()> {
+        Ok(sched_setaffinity(None, &self.all_but_last)?)
+    }
 }
 
 /// A process with both its ends.
@@ -144,6 +175,6 @@ impl Subject {
     }
 }
 
-fn micros(duration: Duration) -> f64 {
+pub fn micros(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e6
 }

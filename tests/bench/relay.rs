@@ -1,7 +1,9 @@
 //! Measures the relay alone, between a scripted extension and a bare client, and compares it with a
-//! bare WebSocket pipe.
+//! bare WebSocket pipe, and with itself while others connect.
 //!
-//! `cargo run --release -p tabwire-tests --bin bench-relay [-- --json]`
+//! `cargo run --release -p tabwire-tests --bin bench-relay [-- --json] [peers]`
+//!
+//! `peers` measures only the effect of refused connections.
 //!
 //! `TABWIRE_BIN` chooses another binary than the one built from these sources.
 
@@ -9,6 +11,8 @@ mod client;
 mod ends;
 mod extension;
 mod memory;
+mod page;
+mod peers;
 mod pipe;
 mod process;
 mod processor_time;
@@ -32,9 +36,15 @@ fn main() -> anyhow::Result<()> {
     if args.iter().any(|arg| arg == "pipe") {
         return runtime.block_on(pipe::run());
     }
+    if let [mode, port] = args.as_slice()
+        && mode == "connect"
+    {
+        return runtime.block_on(peers::connect(port.parse()?));
+    }
     build_relay()?;
-    let rows = runtime.block_on(measure())?;
-    if args.iter().any(|arg| arg == "--json") {
+    let has = |name: &str| args.iter().any(|arg| arg == name);
+    let rows = runtime.block_on(measure(has("peers")))?;
+    if has("--json") {
         println!("{}", serde_json::to_string_pretty(&rows)?);
     } else {
         print!("{}", report::table(&rows));
@@ -54,10 +64,14 @@ fn build_relay() -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn measure() -> anyhow::Result<Vec<Row>> {
+async fn measure(only_peers: bool) -> anyhow::Result<Vec<Row>> {
     let tabwire = process::tabwire()?;
+    if only_peers {
+        return peers::measure(&tabwire).await;
+    }
     let mut rows = processor_time::measure(&tabwire).await?;
     rows.extend(memory::measure(&tabwire).await?);
+    rows.extend(peers::measure(&tabwire).await?);
     let size = std::fs::metadata(&tabwire)?.len();
     rows.push(Row::figure("release binary", "MB", mib(size), Some(15.0)));
     rows.push(Row::figure(

@@ -9,9 +9,10 @@ pub struct Row {
     pub what: &'static str,
     pub unit: &'static str,
     pub relay: f64,
-    /// The pipe's figure, if the relay is compared with it.
-    pub pipe: Option<f64>,
-    /// What the target applies to: the ratio to the pipe if there is one, otherwise the figure
+    /// What the relay is compared with, if anything: the pipe's figure, or its own when nobody else
+    /// connects.
+    pub baseline: Option<f64>,
+    /// What the target applies to: the ratio to the baseline if there is one, otherwise the figure
     /// itself.
     pub measured: f64,
     /// The highest acceptable value. Some figures have none.
@@ -20,7 +21,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// The median of the ratios of all rounds. `rounds` has the figures of relay and pipe.
+    /// The median of the ratios of all rounds. `rounds` has the figures of relay and baseline.
     pub fn ratio(
         what: &'static str,
         unit: &'static str,
@@ -32,8 +33,8 @@ impl Row {
             what,
             unit,
             of(|(relay, _)| *relay),
-            Some(of(|(_, pipe)| *pipe)),
-            of(|(relay, pipe)| relay / pipe),
+            Some(of(|(_, baseline)| *baseline)),
+            of(|(relay, baseline)| relay / baseline),
             target,
         )
     }
@@ -46,7 +47,7 @@ impl Row {
         what: &'static str,
         unit: &'static str,
         relay: f64,
-        pipe: Option<f64>,
+        baseline: Option<f64>,
         measured: f64,
         target: Option<f64>,
     ) -> Self {
@@ -54,7 +55,7 @@ impl Row {
             what,
             unit,
             relay,
-            pipe,
+            baseline,
             measured,
             target,
             met: target.map(|target| measured <= target),
@@ -63,7 +64,7 @@ impl Row {
 
     fn cells(&self) -> [String; 6] {
         let target = self.target.map_or(String::new(), |target| {
-            if self.pipe.is_some() {
+            if self.baseline.is_some() {
                 format!("<= {target:.1}x")
             } else {
                 format!("<= {target:.1}")
@@ -75,8 +76,9 @@ impl Row {
         [
             format!("{} ({})", self.what, self.unit),
             format!("{:.2}", self.relay),
-            self.pipe.map_or(String::new(), |pipe| format!("{pipe:.2}")),
-            self.pipe
+            self.baseline
+                .map_or(String::new(), |baseline| format!("{baseline:.2}")),
+            self.baseline
                 .map_or(String::new(), |_| format!("{:.2}x", self.measured)),
             target,
             met.to_owned(),
@@ -86,13 +88,13 @@ impl Row {
 
 pub fn table(rows: &[Row]) -> String {
     let mut text = String::new();
-    let head = ["", "relay", "pipe", "ratio", "target", ""].map(str::to_owned);
-    for [what, relay, pipe, ratio, target, met] in
+    let head = ["", "relay", "baseline", "ratio", "target", ""].map(str::to_owned);
+    for [what, relay, baseline, ratio, target, met] in
         std::iter::once(head).chain(rows.iter().map(Row::cells))
     {
         let _ = writeln!(
             text,
-            "{what:<58} {relay:>9} {pipe:>9} {ratio:>7} {target:>9}  {met}"
+            "{what:<58} {relay:>9} {baseline:>9} {ratio:>7} {target:>9}  {met}"
         );
     }
     text
