@@ -12,6 +12,7 @@ use axum::Router;
 use axum::extract::{Path, State};
 use axum::response::Html;
 use axum::routing::get;
+use rustix::process::{Pid, Signal, kill_process};
 use tokio::net::TcpListener;
 
 const START_TIMEOUT: Duration = Duration::from_secs(30);
@@ -74,7 +75,9 @@ impl Page {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let url = format!("http://{}/", listener.local_addr()?);
         tokio::spawn(axum::serve(listener, routes).into_future());
-        let profile = tempfile::tempdir()?;
+        let profile = tempfile::Builder::new()
+            .prefix("tabwire-bench-")
+            .tempdir()?;
         let chromium = Command::new(chromium())
             .args(["--headless=new", "--no-sandbox", "--no-first-run"])
             .args(["--disable-background-networking", "--disable-sync"])
@@ -116,7 +119,9 @@ impl Page {
 
 impl Drop for Page {
     fn drop(&mut self) {
-        let _ = self.chromium.kill();
+        // Not killed: it ends its own processes first, which would otherwise write to the profile
+        // while that is removed.
+        let _ = kill_process(Pid::from_child(&self.chromium), Signal::TERM);
         let _ = self.chromium.wait();
     }
 }
