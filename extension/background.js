@@ -7,8 +7,9 @@
 import { watchDebugger } from './attachments.js';
 import { onPopupMessage } from './popup_messages.js';
 import { RelaySession } from './relay_session.js';
-import { addPopup, showStatus } from './status.js';
+import { addWatcher, showStatus } from './status.js';
 import { watchTabs } from './tab_events.js';
+import { onInstalled } from './welcome_tab.js';
 
 const RECONNECT_ALARM = 'reconnect';
 
@@ -25,17 +26,20 @@ watchDebugger({
 });
 watchTabs(session.notify.bind(session));
 
-chrome.runtime.onConnect.addListener((popup) => {
-  addPopup(popup);
-  popup.onMessage.addListener(async (message) => {
+// The popup and the welcome page. Whoever opens one wants to know the status now.
+chrome.runtime.onConnect.addListener((watcher) => {
+  addWatcher(watcher, () => session.setWatched(false));
+  watcher.onMessage.addListener(async (message) => {
     await onPopupMessage(session, message);
     showCurrentStatus();
   });
+  session.setWatched(true);
+  connect();
   showCurrentStatus();
 });
 
-// The relay's pings keep this worker alive while it is connected. Without a relay, the alarm starts
-// it again.
+// The relay's pings keep this worker alive while it is connected, and the retries without a relay.
+// If Chrome stops it anyway, the alarm starts it again.
 chrome.alarms.create(RECONNECT_ALARM, { periodInMinutes: 0.5 });
 chrome.alarms.onAlarm.addListener(({ name }) => {
   if (name === RECONNECT_ALARM) {
@@ -43,5 +47,8 @@ chrome.alarms.onAlarm.addListener(({ name }) => {
   }
 });
 chrome.runtime.onStartup.addListener(connect);
-chrome.runtime.onInstalled.addListener(connect);
+chrome.runtime.onInstalled.addListener((details) => {
+  onInstalled(details);
+  connect();
+});
 connect();

@@ -1,15 +1,18 @@
 /**
- * What the user can ask for in the popup. The popup sends these messages; the service worker acts
- * on them here.
+ * What the user can ask for in the popup and on the welcome page. These send the messages; the
+ * service worker acts on them here.
  */
 
+import { parsePairingCode, savePairing } from './pairing.js';
 import { checkAddress, saveAddress, saveEnabled } from './settings.js';
 
 /**
  * @typedef {{ type: 'releaseTab', tabId: number }
  *   | { type: 'releaseAllTabs' }
  *   | { type: 'setAddress', address: string }
- *   | { type: 'setEnabled', enabled: boolean }} PopupMessage
+ *   | { type: 'setEnabled', enabled: boolean }
+ *   | { type: 'setPairingCode', code: string }
+ *   | { type: 'takeOver' }} PopupMessage
  */
 
 /** @param {import('./relay_session.js').RelaySession} session @param {PopupMessage} message */
@@ -23,6 +26,10 @@ export async function onPopupMessage(session, message) {
       return setAddress(session, message.address);
     case 'setEnabled':
       return setEnabled(session, message.enabled);
+    case 'setPairingCode':
+      return setPairingCode(session, message.code);
+    case 'takeOver':
+      return session.reconnect({ takeOver: true });
   }
 }
 
@@ -31,7 +38,7 @@ async function setAddress(session, address) {
   const checked = checkAddress(address);
   if ('address' in checked) {
     await saveAddress(checked.address);
-    await session.connect();
+    await session.reconnect();
   }
 }
 
@@ -42,4 +49,13 @@ async function setEnabled(session, enabled) {
   }
   await saveEnabled(enabled);
   await session.connect();
+}
+
+/** @param {import('./relay_session.js').RelaySession} session @param {string} code */
+async function setPairingCode(session, code) {
+  const pairing = parsePairingCode(code);
+  if ('secret' in pairing) {
+    await savePairing(pairing);
+    await session.reconnect();
+  }
 }

@@ -4,13 +4,21 @@
  * of the relay both check them.
  */
 
-/** The protocol version, sent in `hello`. */
-export const PROTOCOL = 1;
+/** The protocol version, sent in `challenge` and `hello`. */
+export const PROTOCOL = 2;
+
+// The codes with which the relay closes a connection that it does not want.
+export const CLOSE_NOT_PAIRED = 4401;
+export const CLOSE_WRONG_PROOF = 4403;
+export const CLOSE_OTHER_VERSION = 4406;
+/** After `busy`; and in mid-connection, when another browser takes over. */
+export const CLOSE_SLOT_TAKEN = 4409;
 
 /**
  * @typedef {{ id?: number, method: string, params?: Record<string, any> }} Call
  * @typedef {{ tabId: number, url: string, title: string, targetId?: string, status?: string,
  *   openerTabId?: number, windowId: number, attached: boolean }} TabReport
+ * @typedef {{ name: string, tabs: number[] }} Agent A connected client, and the tabs it uses.
  */
 
 /** @param {number} id @param {unknown} result */
@@ -42,6 +50,18 @@ export function parseFrame(text) {
   }
   const calls = Array.isArray(frame) ? frame : [frame];
   return calls.filter((call) => typeof call?.method === 'string');
+}
+
+/**
+ * Reads the parameters of `status`. Skips whatever has another shape.
+ * @param {Record<string, any>} [params]
+ * @returns {{ name?: string, agents: Agent[] }}
+ */
+export function parseStatus({ name, clients } = {}) {
+  const agents = (Array.isArray(clients) ? clients : [])
+    .filter((client) => typeof client?.name === 'string' && Array.isArray(client.tabs))
+    .map((client) => ({ name: client.name, tabs: client.tabs.filter(Number.isInteger) }));
+  return typeof name === 'string' ? { name, agents } : { agents };
 }
 
 /**

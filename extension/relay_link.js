@@ -1,12 +1,15 @@
 /**
- * The WebSocket to the relay: connects, reconnects with exponential backoff, and batches messages
- * into frames. Does not interpret messages.
+ * The connection to the relay: dials, retries with exponential backoff, and batches messages into
+ * frames. Does not interpret messages. Nothing passes before the relay has proved itself: `dial.js`
+ * returns a socket only then.
  *
- * States: `stopped`; after `start`, `connecting` → `connected` → `offline` → `connecting` and so on,
- * until `stop`.
+ * States: `stopped`; after `start`, `connecting` until the first attempt has an outcome. Then the
+ * state is the outcome of the last attempt while further ones are made. A connection that is lost
+ * is `offline`, or `replaced` if another browser has taken over.
  */
 
-import { joinFrame, parseFrame } from './protocol.js';
+import { dial } from './dial.js';
+import { CLOSE_SLOT_TAKEN, joinFrame, parseFrame } from './protocol.js';
 
 /**
  * The relay's limit, minus some room for the frame around the message. The relay closes the
@@ -14,7 +17,9 @@ import { joinFrame, parseFrame } from './protocol.js';
  */
 const MAX_BYTES = 255 * 2 ** 20;
 const MIN_RETRY_MS = 250;
-const MAX_RETRY_MS = 10_000;
+const MAX_RETRY_MS = 3_000;
+/** While the user is watching. */
+const MAX_WATCHED_RETRY_MS = 2_000;
 
 /**
  * A UTF-16 code unit takes at most three bytes, so only huge messages have to be encoded.
@@ -24,58 +29,72 @@ const isTooLarge = (message) =>
   message.length * 3 > MAX_BYTES &&
   (message.length > MAX_BYTES || new TextEncoder().encode(message).length > MAX_BYTES);
 
-/** @typedef {'stopped' | 'offline' | 'connecting' | 'connected'} LinkState */
+/**
+ * @typedef {'connecting' | 'replaced' | import('./dial.js').Outcome['state']} LinkState
+ *
+ * @typedef {object} LinkStatus
+ * @property {LinkState} state
+ * @property {string} address Empty until the settings have been read.
+ * @property {string} [version] The relay's version. Set while connected.
+ * @property {string} [name] The relay's name for this browser. Set while connected.
+ * @property {string} [holder] The name of the browser that is connected instead of this one.
+ * @property {number} [relayProtocol] The relay's protocol version, if it is another one.
+ * @property {boolean} [timedOut] The program that is listening did not answer in time.
+ */
 
 export class RelayLink {
-  /** @type {WebSocket | undefined} */
+  /** @type {WebSocket | undefined} Set while connected. */
   #socket;
+  /** @type {AbortController | undefined} Set during an attempt. */
+  #attempt;
   /** @type {string[]} Messages sent in this turn of the event loop. */
   #queue = [];
   #retryMs = MIN_RETRY_MS;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #retryTimer;
-  #address = '';
   #listeners;
 
-  /** @type {LinkState} */
-  state = 'stopped';
+  /** @type {LinkStatus} */
+  status = { state: 'stopped', address: '' };
+  /** Whether to retry sooner, because the user is waiting. */
+  isWatched = false;
 
   /**
    * @param {object} listeners
-   * @param {() => void} listeners.onOpen
+   * @param {() => Promise<Omit<import('./handshake.js').Credentials, 'takeOver'>>}
+   *   listeners.readCredentials Called for each attempt.
+   * @param {() => string} listeners.firstMessage Sent as soon as the relay has proved itself.
    * @param {(call: import('./protocol.js').Call) => void} listeners.onCall
-   * @param {() => void} listeners.onChange The state has changed.
+   * @param {() => void} listeners.onChange The status has changed.
    */
   constructor(listeners) {
     this.#listeners = listeners;
   }
 
-  get address() {
-    return this.#address;
-  }
-
-  /**
-   * Connects to this address, after disconnecting from any other. Does nothing if already connected
-   * or connecting.
-   * @param {string} address
-   */
-  start(address) {
-    if (address !== this.#address) {
-      this.stop();
-      this.#address = address;
-      this.#retryMs = MIN_RETRY_MS;
-    }
-    if (!this.#socket) {
+  /** Connects now, unless connected or connecting. */
+  start() {
+    if (this.status.state === 'stopped') {
+      this.restart();
+    } else if (!this.#socket && !this.#attempt) {
       this.#connect();
     }
   }
 
+  /**
+   * Disconnects, and connects with new credentials or, for this one attempt, in place of the browser
+   * that is connected.
+   * @param {{ takeOver?: boolean }} [options]
+   */
+  restart({ takeOver = false } = {}) {
+    this.#disconnect();
+    this.#retryMs = MIN_RETRY_MS;
+    this.#set({ state: 'connecting', address: '' });
+    this.#connect(takeOver);
+  }
+
   stop() {
-    clearTimeout(this.#retryTimer);
-    const socket = this.#socket;
-    this.#socket = undefined;
-    socket?.close();
-    this.#set('stopped');
+    this.#disconnect();
+    this.#set({ state: 'stopped', address: this.status.address });
   }
 
   /**
@@ -87,7 +106,7 @@ export class RelayLink {
     if (isTooLarge(message)) {
       return false;
     }
-    if (this.state === 'connected' && this.#queue.push(message) === 1) {
+    if (this.#socket && this.#queue.push(message) === 1) {
       queueMicrotask(() => this.#flush());
     }
     return true;
@@ -96,51 +115,90 @@ export class RelayLink {
   #flush() {
     const messages = this.#queue;
     this.#queue = [];
-    if (this.#socket && this.state === 'connected') {
-      this.#socket.send(joinFrame(messages));
+    if (messages.length > 0) {
+      this.#socket?.send(joinFrame(messages));
     }
   }
 
-  #connect() {
+  #disconnect() {
     clearTimeout(this.#retryTimer);
-    const socket = new WebSocket(`ws://${this.#address}/extension`);
+    this.#attempt?.abort();
+    this.#attempt = undefined;
+    this.#socket?.close();
+    this.#socket = undefined;
+    this.#queue = [];
+  }
+
+  async #connect(takeOver = false) {
+    clearTimeout(this.#retryTimer);
+    const attempt = new AbortController();
+    this.#attempt = attempt;
+    try {
+      const credentials = await this.#listeners.readCredentials();
+      const { address } = credentials;
+      if (this.#attempt === attempt && this.status.state === 'connecting') {
+        this.#set({ state: 'connecting', address });
+      }
+      const outcome = await dial({ ...credentials, takeOver }, attempt.signal);
+      if (this.#attempt === attempt) {
+        this.#finish(address, outcome);
+      }
+    } finally {
+      if (this.#attempt === attempt) {
+        this.#attempt = undefined;
+      }
+    }
+  }
+
+  /** @param {string} address @param {import('./dial.js').Outcome} outcome */
+  #finish(address, outcome) {
+    if (outcome.state === 'connected') {
+      const { socket, ...status } = outcome;
+      this.#retryMs = MIN_RETRY_MS;
+      this.#use(socket);
+      this.#set({ ...status, address });
+      return;
+    }
+    // The relay, asked again, says who has replaced this browser.
+    const isStillReplaced = this.status.state === 'replaced' && outcome.state === 'busy';
+    this.#set({ ...outcome, state: isStillReplaced ? 'replaced' : outcome.state, address });
+    this.#retryLater();
+  }
+
+  /** @param {WebSocket} socket */
+  #use(socket) {
     this.#socket = socket;
-    this.#set('connecting');
+    socket.send(this.#listeners.firstMessage());
     // Ignore a socket that was replaced or stopped.
     const isCurrent = () => this.#socket === socket;
-    socket.onopen = () => {
-      if (!isCurrent()) {
-        return;
-      }
-      this.#retryMs = MIN_RETRY_MS;
-      this.#queue = [];
-      this.#set('connected');
-      this.#listeners.onOpen();
-    };
     socket.onmessage = ({ data }) => {
       for (const call of isCurrent() ? parseFrame(data) : []) {
         this.#listeners.onCall(call);
       }
     };
-    socket.onclose = () => {
+    socket.onclose = ({ code }) => {
       if (isCurrent()) {
         this.#socket = undefined;
-        this.#set('offline');
+        this.#queue = [];
+        const state = code === CLOSE_SLOT_TAKEN ? 'replaced' : 'offline';
+        this.#set({ state, address: this.status.address });
         this.#retryLater();
       }
     };
   }
 
   #retryLater() {
-    const jitter = 0.75 + Math.random() / 2;
-    this.#retryTimer = setTimeout(() => this.#connect(), this.#retryMs * jitter);
+    const delay = this.#retryMs * (0.75 + Math.random() / 2);
+    const limit = this.isWatched ? MAX_WATCHED_RETRY_MS : Infinity;
+    this.#retryTimer = setTimeout(() => this.#connect(), Math.min(delay, limit));
     this.#retryMs = Math.min(this.#retryMs * 2, MAX_RETRY_MS);
   }
 
-  /** @param {LinkState} state */
-  #set(state) {
-    if (this.state !== state) {
-      this.state = state;
+  /** @param {LinkStatus} status */
+  #set(status) {
+    const hasChanged = JSON.stringify(status) !== JSON.stringify(this.status);
+    this.status = status;
+    if (hasChanged) {
       this.#listeners.onChange();
     }
   }

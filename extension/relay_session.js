@@ -1,11 +1,12 @@
 /**
- * The conversation with the relay: sends `hello` first, then replies to the relay's calls and sends
- * events. Without a relay, it detaches the tabs.
+ * The conversation with a relay that has proved itself: describes this browser, then replies to the
+ * relay's calls and sends events. Without a relay, it detaches the tabs.
  */
 
 import * as attachments from './attachments.js';
+import { makeBrowserMessage } from './browser_info.js';
 import { runCommand } from './commands.js';
-import { makeHello } from './hello.js';
+import { rememberAccepted } from './pairing.js';
 import * as protocol from './protocol.js';
 import { RelayLink } from './relay_link.js';
 import { readSettings } from './settings.js';
@@ -14,15 +15,23 @@ import { readSettings } from './settings.js';
 const DETACH_AFTER_MS = 10_000;
 
 /**
- * @typedef {{ state: import('./relay_link.js').LinkState, address: string, attached: number[] }}
- *   Status
+ * @typedef {object} SessionStatus
+ * @property {number[]} attached The tabs in use.
+ * @property {protocol.Agent[]} agents The connected agents. Empty without a relay.
+ * @property {boolean} [wasAccepted] A pairing that is rejected now was accepted before.
+ *
+ * @typedef {import('./relay_link.js').LinkStatus & SessionStatus} Status
  */
 
 export class RelaySession {
   #adopted = attachments.adopt();
-  #helloReady = makeHello();
-  /** Set before connecting, because it has to be the first message on the connection. */
-  #hello = '';
+  #browserMessageReady = makeBrowserMessage();
+  /** Set before connecting, because it has to be the first message after the handshake. */
+  #browserMessage = '';
+  /** @type {{ name?: string, agents: protocol.Agent[] }} The relay's last `status`. */
+  #relayStatus = { agents: [] };
+  /** The secret of the last attempt, and whether a relay had accepted it before. */
+  #pairing = { secret: '', wasAccepted: false };
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #detachTimer;
   #link;
@@ -32,7 +41,8 @@ export class RelaySession {
   constructor(onChange) {
     this.#onChange = onChange;
     this.#link = new RelayLink({
-      onOpen: () => this.#link.send(this.#hello),
+      readCredentials: () => this.#readCredentials(),
+      firstMessage: () => this.#browserMessage,
       onCall: (call) => this.#answer(call),
       onChange: () => this.#onLinkChanged(),
     });
@@ -40,23 +50,56 @@ export class RelaySession {
 
   /** @returns {Status} */
   get status() {
-    const { state, address } = this.#link;
-    return { state, address, attached: attachments.attachedTabs() };
+    const link = this.#link.status;
+    const wasAccepted = link.state === 'rejected' && this.#pairing.wasAccepted;
+    return {
+      ...link,
+      ...this.#relayStatus,
+      ...(wasAccepted ? { wasAccepted } : {}),
+      attached: attachments.attachedTabs(),
+    };
+  }
+
+  /** While the user is watching, a lost relay is looked for more often. @param {boolean} isWatched */
+  setWatched(isWatched) {
+    this.#link.isWatched = isWatched;
   }
 
   /**
-   * Connects to the relay in the settings, or disconnects if the user has turned the extension off.
+   * Connects to the relay in the settings, at once if it is waiting to retry, or disconnects if the
+   * user has turned the extension off.
    */
   async connect() {
-    await this.#adopted;
-    this.#hello = await this.#helloReady;
-    const { address, enabled } = await readSettings();
-    if (enabled) {
-      this.#link.start(address);
+    if (await this.#isEnabled()) {
+      this.#link.start();
     } else {
       this.#link.stop();
     }
     this.#onChange();
+  }
+
+  /**
+   * Connects again, because the settings have changed or the user wants to take over from another
+   * browser.
+   * @param {{ takeOver?: boolean }} [options]
+   */
+  async reconnect(options) {
+    if (await this.#isEnabled()) {
+      this.#link.restart(options);
+    }
+    this.#onChange();
+  }
+
+  async #isEnabled() {
+    await this.#adopted;
+    this.#browserMessage = await this.#browserMessageReady;
+    return (await readSettings()).enabled;
+  }
+
+  async #readCredentials() {
+    const { address, installId, secret, wasAccepted } = await readSettings();
+    this.#pairing = { secret, wasAccepted };
+    return { address, installId, secret };
   }
 
   /** @param {string} method @param {object} params */
@@ -88,10 +131,12 @@ export class RelaySession {
   }
 
   #onLinkChanged() {
+    this.#relayStatus = { agents: [] };
     this.#onChange();
-    if (this.#link.state === 'connected') {
+    if (this.#link.status.state === 'connected') {
       clearTimeout(this.#detachTimer);
       this.#detachTimer = undefined;
+      rememberAccepted(this.#pairing.secret);
     } else {
       this.#detachTimer ??= setTimeout(() => this.#detachUnused(), DETACH_AFTER_MS);
     }
@@ -107,6 +152,9 @@ export class RelaySession {
   #answer({ id, method, params }) {
     if (method === 'ping') {
       this.#link.send(protocol.event('pong'));
+    } else if (method === 'status') {
+      this.#relayStatus = protocol.parseStatus(params);
+      this.#onChange();
     } else if (id !== undefined) {
       this.#run(id, method, params);
     }

@@ -3,14 +3,16 @@
  * `chrome.storage.local`.
  */
 
-const DEFAULT_PORT = 19222;
-const LOOPBACK = ['127.0.0.1', 'localhost', '[::1]'];
+import { DEFAULT_PORT, readPairing } from './pairing.js';
+
+/** The only host that is dialed. It needs no name lookup, and the relay's proof names it. */
+const HOST = '127.0.0.1';
 
 /**
  * Parses an address as a user may type it. The relay always runs on this machine, so any other host
  * is rejected.
  * @param {string} text
- * @returns {{ address: string } | { error: string }} `host:port`, or a message for the user.
+ * @returns {{ address: string } | { error: string }} `127.0.0.1:PORT`, or a message for the user.
  */
 export function checkAddress(text) {
   const trimmed = text.trim();
@@ -18,38 +20,39 @@ export function checkAddress(text) {
     return { error: 'Enter an address, such as 127.0.0.1:19222.' };
   }
   if (/^\d+$/.test(trimmed)) {
-    return checkAddress(`127.0.0.1:${trimmed}`);
+    return checkAddress(`${HOST}:${trimmed}`);
   }
   const withScheme = /^\w+:\/\//.test(trimmed) ? trimmed : `ws://${trimmed}`;
   const url = URL.canParse(withScheme) ? new URL(withScheme) : undefined;
   if (!url || !['ws:', 'http:'].includes(url.protocol) || url.port === '0') {
     return { error: 'Not a valid address. Enter one like 127.0.0.1:19222.' };
   }
-  if (!LOOPBACK.includes(url.hostname) || url.username || url.password) {
+  if (![HOST, 'localhost'].includes(url.hostname) || url.username || url.password) {
     return { error: 'The relay runs on this machine. Use 127.0.0.1.' };
   }
   // `URL` drops a scheme's default port, so an explicit 80 shows up only under another scheme.
   const port = url.port || new URL(withScheme.replace(/^\w+:/, 'https:')).port || DEFAULT_PORT;
-  return { address: `${url.hostname}:${port}` };
+  return { address: `${HOST}:${port}` };
 }
 
-/** The address that `tabwire install-extension` wrote, used until the user sets another. */
-async function installedAddress() {
-  try {
-    const file = await fetch(chrome.runtime.getURL('relay.json'));
-    const { port } = await file.json();
-    return `127.0.0.1:${Number(port) || DEFAULT_PORT}`;
-  } catch {
-    return `127.0.0.1:${DEFAULT_PORT}`;
-  }
-}
+/**
+ * @typedef {object} Settings
+ * @property {string} address
+ * @property {boolean} enabled
+ * @property {string} installId
+ * @property {string} secret Empty if the extension is not paired.
+ * @property {boolean} wasAccepted Whether a relay has ever accepted this secret.
+ */
 
-/** @returns {Promise<{ address: string, enabled: boolean, installId: string }>} */
+/** @returns {Promise<Settings>} */
 export async function readSettings() {
   const stored = await chrome.storage.local.get(['address', 'enabled', 'installId']);
+  const { port, secret, wasAccepted } = await readPairing();
   const installId = typeof stored.installId === 'string' ? stored.installId : await newInstallId();
-  const address = typeof stored.address === 'string' ? stored.address : await installedAddress();
-  return { address, enabled: stored.enabled !== false, installId };
+  // Checked again: earlier versions stored other hosts, too.
+  const checked = typeof stored.address === 'string' ? checkAddress(stored.address) : undefined;
+  const address = checked && 'address' in checked ? checked.address : `${HOST}:${port}`;
+  return { address, enabled: stored.enabled !== false, installId, secret, wasAccepted };
 }
 
 /** @type {Promise<string> | undefined} Concurrent first reads share one id. */
@@ -64,9 +67,12 @@ function newInstallId() {
   return pendingInstallId;
 }
 
-/** @param {string} address */
+/**
+ * Saves an address, unless it is the one of the pairing: then a new pairing can change it.
+ * @param {string} address
+ */
 export async function saveAddress(address) {
-  if (address === (await installedAddress())) {
+  if (address === `${HOST}:${(await readPairing()).port}`) {
     await chrome.storage.local.remove('address');
   } else {
     await chrome.storage.local.set({ address });

@@ -1,30 +1,35 @@
 /**
- * Shows the status to the user: on the toolbar button and in open popups. Decides nothing.
+ * Shows the status to the user: on the toolbar button, in open popups and on the welcome page.
+ * Decides nothing.
  */
 
-import { showBadge } from './badge.js';
+import { describe, showBadge } from './badge.js';
 
-/** @type {Set<chrome.runtime.Port>} The ports of open popups. */
-const popups = new Set();
+/** @type {Set<chrome.runtime.Port>} The ports of open popups and welcome pages. */
+const watchers = new Set();
 
-/** What the button shows. Tabs change often, and updating the button takes four calls to Chrome. */
+/** What the button shows. Tabs change often, and updating the button takes five calls to Chrome. */
 let shownBadge = '';
 
-/** @param {chrome.runtime.Port} popup */
-export function addPopup(popup) {
-  popups.add(popup);
-  popup.onDisconnect.addListener(() => popups.delete(popup));
+/** @param {chrome.runtime.Port} watcher @param {() => void} onLast The last one has been closed. */
+export function addWatcher(watcher, onLast) {
+  watchers.add(watcher);
+  watcher.onDisconnect.addListener(() => {
+    watchers.delete(watcher);
+    if (watchers.size === 0) {
+      onLast();
+    }
+  });
 }
 
 /** @param {import('./relay_session.js').Status} status */
 export function showStatus(status) {
-  const { state, attached } = status;
-  const badge = `${state} ${attached.length}`;
-  if (badge !== shownBadge) {
-    shownBadge = badge;
-    showBadge(state, attached.length);
+  const badge = describe(status.state, status.attached.length);
+  if (JSON.stringify(badge) !== shownBadge) {
+    shownBadge = JSON.stringify(badge);
+    showBadge(badge);
   }
-  for (const popup of popups) {
-    popup.postMessage(status);
+  for (const watcher of watchers) {
+    watcher.postMessage(status);
   }
 }

@@ -80,17 +80,21 @@ export class BrowserLink {
 
   /**
    * Connects, unless already connected.
-   * @param {{ url: string, target?: string | null }} options `target`: the page in use, in case this process is new
+   * @param {{ url: string, name: string, target?: string | null }} options `name`: what the relay calls this client. `target`: the page in use, in case this process is new
    * @returns {Promise<Connection | undefined>} the earlier connection, if this call replaced one
    */
-  async connect({ url, target }) {
+  async connect({ url, name, target }) {
     if (this.#isConnected) {
       return undefined;
     }
     const previous = this.#connection;
     this.#url = url;
     this.#target ??= target ?? undefined;
-    const browser = await chromium.connectOverCDP(url, { timeout: CONNECT_TIMEOUT_MS });
+    const browser = await chromium.connectOverCDP(url, {
+      timeout: CONNECT_TIMEOUT_MS,
+      // A header cannot have other characters.
+      headers: { 'X-Tabwire-Client': name.replace(/[^\x20-\x7e]/g, '?') },
+    });
     const [context] = browser.contexts();
     if (!context) {
       throw new Error('The browser has no context.');

@@ -2,7 +2,7 @@
  * The worker process of `tabwire mcp`, which runs an agent's code with Playwright. The server starts it, sends requests as
  * JSON lines on stdin, one at a time, and kills it if code does not end. Replies and events are JSON lines on stdout.
  *
- *   → {id, do: "connect", url, target}     ← {id, ok} or {id, error: {kind, message, next}}
+ *   → {id, do: "connect", url, name, target}     ← {id, ok} or {id, error: {kind, message, next}}
  *   → {id, do: "execute", code, …}         ← {event: "output", text} as it is printed, then {id, ok: {text, images}, error?}
  *   → {id, do: "tabs" | "use" | "close" | "release", …}
  *   ← {event: "page", target}              the page in use has changed
@@ -78,11 +78,11 @@ process.on('uncaughtException', (error) =>
 /** @type {Record<string, (request: any) => Promise<Reply>>} */
 const handlers = {
   /** @param {{ url: string, target: string | null }} request */
-  async connect({ url, target }) {
+  async connect({ url, name, target }) {
     token = new URL(url).searchParams.get('token') ?? undefined;
     let previous;
     try {
-      previous = await link.connect({ url, target });
+      previous = await link.connect({ url, name, target });
     } catch (error) {
       const { message } = /** @type {Error} */ (error);
       const [cause = ''] = message.split('\nCall log');

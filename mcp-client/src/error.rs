@@ -34,6 +34,16 @@ pub enum Error {
     #[error("No browser connected.")]
     NoExtension,
     #[error(
+        "The browser '{name}' is not connected. {}",
+        describe_connected(connected)
+    )]
+    BrowserNotConnected {
+        name: String,
+        connected: Vec<String>,
+    },
+    #[error("{0}")]
+    SeveralBrowsers(String),
+    #[error(
         "Another client is using the browser: {holder}. It did not disconnect within {} s.",
         waited.as_secs_f32()
     )]
@@ -124,6 +134,13 @@ pub fn lost_state() -> String {
     format!("`state` and variables are lost; `page` is kept. {SIDE_EFFECTS}")
 }
 
+fn describe_connected(names: &[String]) -> String {
+    match names {
+        [] => "No browser is connected.".to_owned(),
+        names => format!("Connected: {}.", names.join(", ")),
+    }
+}
+
 fn capitalized(text: &str) -> String {
     let mut chars = text.chars();
     let first = chars.next().map(|first| first.to_ascii_uppercase());
@@ -142,7 +159,8 @@ impl Error {
             Self::ForeignRelay(_) => "foreign-relay",
             Self::RelayElsewhere { .. } => "relay-elsewhere",
             Self::SilentRelay { .. } => "silent-relay",
-            Self::NoExtension => "no-extension",
+            Self::NoExtension | Self::BrowserNotConnected { .. } => "no-extension",
+            Self::SeveralBrowsers(_) => "several-browsers",
             Self::SlotBusy { .. } => "busy",
             Self::Connect(_) => "connect",
             Self::TimedOut { .. } => "timeout",
@@ -228,6 +246,12 @@ impl Error {
                 "{} It connects within 30 s. To add the extension to a browser: `tabwire install-extension`, then chrome://extensions, Developer mode, Load unpacked, and the folder it names. To use a separate browser: `tabwire up`.",
                 audience.step("open the browser that has the Tabwire extension")
             ),
+            Self::BrowserNotConnected { .. } => {
+                audience.step("open that browser, or choose another one with --browser or TABWIRE_BROWSER")
+            }
+            Self::SeveralBrowsers(_) => {
+                audience.step("choose one with --browser NAME or TABWIRE_BROWSER")
+            }
             Self::SlotBusy { .. } => match audience {
                 Audience::Agent => "Call again later, or ask the user to close that client or to start the relay with --client-mode multi-client.".to_owned(),
                 Audience::ShellUser => "Try again later, close that client, or start the relay with --client-mode multi-client.".to_owned(),

@@ -37,6 +37,10 @@ pub struct Settings {
     /// The relay's port if the user chose one. Otherwise it is looked up in the home before each
     /// call.
     pub port: Option<u16>,
+    /// The browser's name. `None`: the only one that is connected.
+    pub browser: Option<String>,
+    /// What the relay calls this client, unless an agent has introduced itself.
+    pub client_name: String,
     /// How long to wait for another client to release the browser.
     pub standby: Duration,
     /// How long without calls until the browser is released.

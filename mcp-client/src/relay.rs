@@ -8,7 +8,10 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, SystemTime};
 
-use tabwire_home::{DEFAULT_PORT, RelayStatus, SlotReport, State, get_json};
+use tabwire_home::{
+    BrowserReport, DEFAULT_PORT, RelayStatus, SlotReport, State, Token, get_json,
+    get_json_with_token,
+};
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep};
 
@@ -37,7 +40,7 @@ pub fn port(settings: &Settings, last: Option<u16>) -> u16 {
 /// Ensures that a relay is running and a browser is connected to it.
 pub async fn ensure(settings: &Settings, port: u16, progress: &Progress) -> Result<(), Error> {
     let timeout = match find(settings, port).await? {
-        Some(status) if status.extension => return Ok(()),
+        Some(status) if has_browser(settings, port, &status).await? => return Ok(()),
         Some(_) => EXTENSION_TIMEOUT,
         None => {
             start(settings, port, progress).await?;
@@ -49,15 +52,44 @@ pub async fn ensure(settings: &Settings, port: u16, progress: &Progress) -> Resu
         .await;
     let deadline = Instant::now() + timeout;
     while Instant::now() < deadline {
-        if find(settings, port)
-            .await?
-            .is_some_and(|status| status.extension)
+        if let Some(status) = find(settings, port).await?
+            && has_browser(settings, port, &status).await?
         {
             return Ok(());
         }
         sleep(POLL_INTERVAL).await;
     }
-    Err(Error::NoExtension)
+    Err(match &settings.browser {
+        None => Error::NoExtension,
+        Some(name) => Error::BrowserNotConnected {
+            name: name.clone(),
+            connected: connected_browsers(settings, port).await?,
+        },
+    })
+}
+
+/// Whether the browser to use is connected.
+async fn has_browser(settings: &Settings, port: u16, status: &RelayStatus) -> Result<bool, Error> {
+    if let Some(name) = &settings.browser {
+        let connected = connected_browsers(settings, port).await?;
+        return Ok(connected.iter().any(|own| own.eq_ignore_ascii_case(name)));
+    }
+    if status.browsers > 1 {
+        // The relay may prefer one of them. If not, its error lists them.
+        let slot = get_json::<SlotReport>(port, "/client-slot").await;
+        slot.map_err(|error| Error::SeveralBrowsers(error.to_string()))?;
+    }
+    Ok(status.extension)
+}
+
+async fn connected_browsers(settings: &Settings, port: u16) -> Result<Vec<String>, Error> {
+    let token = Token::load(&settings.home)?;
+    let reports = get_json_with_token::<Vec<BrowserReport>>(port, "/browsers", &token).await;
+    let connected = reports
+        .unwrap_or_default()
+        .into_iter()
+        .filter(|report| report.connected);
+    Ok(connected.map(|report| report.name).collect())
 }
 
 /// Starts a relay if none is running. Does not wait for a browser.
@@ -172,8 +204,12 @@ pub async fn wait_for_slot(
     progress: &Progress,
 ) -> Result<(), Error> {
     let mut notified = false;
+    let path = match &settings.browser {
+        Some(name) => format!("/client-slot?browser={name}"),
+        None => "/client-slot".to_owned(),
+    };
     loop {
-        let Ok(slot) = get_json::<SlotReport>(port, "/client-slot").await else {
+        let Ok(slot) = get_json::<SlotReport>(port, &path).await else {
             return Ok(());
         };
         if !slot.busy {
@@ -204,10 +240,10 @@ fn slot_pause() -> Duration {
 }
 
 fn holder(slot: &SlotReport) -> String {
-    let name = slot
-        .active_client_id
-        .as_deref()
-        .unwrap_or("a client that is connecting");
+    let name = slot.connected.first().map_or_else(
+        || "a client that is connecting".to_owned(),
+        ToString::to_string,
+    );
     let now = SystemTime::now()
         .duration_since(SystemTime::UNIX_EPOCH)
         .unwrap_or_default();
@@ -216,13 +252,14 @@ fn holder(slot: &SlotReport) -> String {
             let connected = now.saturating_sub(Duration::from_millis(at));
             format!("{name}, connected for {} s", connected.as_secs())
         }
-        None => name.to_owned(),
+        None => name,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tabwire_home::ClientReport;
 
     #[test]
     fn slot_is_polled_every_200_to_400_ms_at_random() {
@@ -243,7 +280,20 @@ mod tests {
             active_client_id: Some("client-7".into()),
             connected_at,
             clients: 1,
+            browser: None,
+            connected: vec![ClientReport {
+                id: "client-7".into(),
+                name: "Playwright/1.65".into(),
+                program: Some("node".into()),
+                pid: Some(4711),
+                connected_at: 0,
+                tabs_in_use: 0,
+                tabs: None,
+            }],
         };
-        assert_eq!(holder(&slot), "client-7, connected for 12 s");
+        assert_eq!(
+            holder(&slot),
+            "Playwright/1.65 (node, process 4711), connected for 12 s"
+        );
     }
 }

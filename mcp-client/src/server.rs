@@ -100,6 +100,9 @@ impl Server {
             _ = resets.changed() => return Error::ResetBefore.into(),
             session = self.session.lock() => session,
         };
+        if let Some(agent) = agent_name(context) {
+            session.set_agent(agent);
+        }
         let interrupted = async {
             tokio::select! {
                 () = context.ct.cancelled() => Error::Cancelled,
@@ -213,6 +216,13 @@ impl ServerHandler for Server {
             None,
         ))
     }
+}
+
+/// What the agent's host calls itself, such as `claude-code 2.1`.
+fn agent_name(context: &RequestContext<RoleServer>) -> Option<String> {
+    let info = context.peer.peer_info()?;
+    let Implementation { name, version, .. } = &info.client_info;
+    Some(format!("{name} {version}"))
 }
 
 fn to_tool_result(response: Response) -> CallToolResult {

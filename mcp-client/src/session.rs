@@ -22,6 +22,8 @@ const MAX_LISTED_TABS: usize = 30;
 pub struct Session {
     settings: Settings,
     worker: Option<Worker>,
+    /// What the agent calls itself.
+    agent: Option<String>,
     /// The relay's port at the last call.
     port: Option<u16>,
     /// The target id of the current page. It outlives workers and connections.
@@ -58,12 +60,18 @@ impl Session {
         Self {
             settings,
             worker: None,
+            agent: None,
             port: None,
             target: None,
             opened: Vec::new(),
             notes: Vec::new(),
             in_call: false,
         }
+    }
+
+    /// The agent has introduced itself. Used for the next connection.
+    pub fn set_agent(&mut self, name: String) {
+        self.agent = Some(name);
     }
 
     /// Runs code. The response includes what the code printed before it failed.
@@ -118,7 +126,9 @@ impl Session {
         loop {
             // Read each time: a user who replaces the token wants the old one to stop working.
             let token = Token::load_or_create(&self.settings.home)?;
-            let parameters = json!({ "url": cdp_url(port, &token), "target": self.target });
+            let url = cdp_url(port, &token, self.settings.browser.as_deref());
+            let name = self.agent.as_ref().unwrap_or(&self.settings.client_name);
+            let parameters = json!({ "url": url, "name": name, "target": self.target });
             let reply = self.request("connect", parameters).await?;
             let Some(Report { kind, message, .. }) = reply.error else {
                 return Ok(());

@@ -1,35 +1,44 @@
-//! What every HTTP handler and link shares: configuration, registry and the way to the hub.
+//! What every HTTP handler and link shares.
 
 use std::sync::Arc;
 
-use tabwire_home::cdp_url;
-use tokio::task::JoinHandle;
+use tabwire_home::{Home, PairingId, cdp_url};
+use tokio::sync::mpsc;
 
 use crate::config::Config;
-use crate::hub::{self, HubSender};
+use crate::error::Error;
+use crate::link::lobby::Lobby;
 use crate::registry::Registry;
+use crate::secrets::Secrets;
 
 pub struct App {
     pub config: Config,
-    pub registry: Arc<Registry>,
-    pub hub: HubSender,
+    pub secrets: Secrets,
+    pub registry: Registry,
+    pub lobby: Arc<Lobby>,
 }
 
 impl App {
-    /// Also returns the hub's task. Nothing works without the hub, so the caller must watch it.
-    pub fn new(config: Config) -> (Arc<Self>, JoinHandle<()>) {
-        let registry = Registry::new(config.client_mode);
-        let (hub, task) = hub::start(config.core.clone(), registry.clone());
+    /// Also returns where failed hubs are reported.
+    pub fn new(
+        config: Config,
+        home: &Home,
+        preferred: Option<PairingId>,
+    ) -> Result<(Arc<Self>, mpsc::UnboundedReceiver<String>), Error> {
+        let modes = (config.browser_mode, config.client_mode);
+        let (registry, failed) = Registry::new(modes, config.core.clone(), preferred);
         let app = Self {
-            config,
+            secrets: Secrets::open(home)?,
+            lobby: Arc::default(),
             registry,
-            hub,
+            config,
         };
-        (Arc::new(app), task)
+        Ok((Arc::new(app), failed))
     }
 
-    /// Contains the token: never log it.
-    pub fn cdp_url(&self) -> String {
-        cdp_url(self.config.port, &self.config.token)
+    /// Contains the token: never log it. `None` while there is no usable token.
+    pub fn cdp_url(&self, browser: Option<&str>) -> Option<String> {
+        let (token, _) = self.secrets.token();
+        token.map(|token| cdp_url(self.config.port, &token, browser))
     }
 }

@@ -1,68 +1,70 @@
-//! The relay's configuration: command line and environment, combined once at start.
+//! The relay's configuration: what the command line and the environment say, combined once at
+//! start.
 
-use std::time::Duration;
+use clap::ValueEnum;
 
-use clap::ValueEnum as _;
-use tabwire_home::Token;
-
-use crate::browser::bundle;
-use crate::commands::serve::{ClientMode, OnDisconnect, ServeOptions};
 use crate::error::Error;
 
-/// How much may be queued for a client that does not read. Beyond that it is disconnected.
-const OUTBOX_LIMIT: usize = 256 << 20;
-
 pub struct Config {
+    /// The port that is bound.
     pub port: u16,
     pub client_mode: ClientMode,
+    pub browser_mode: BrowserMode,
     /// The extensions that may connect.
     pub extension_ids: Vec<String>,
+    /// Also serve extensions that do not prove who they are. For tests.
+    pub allow_unpaired: bool,
+    /// Serve `POST /command`.
+    pub debug_http: bool,
     pub core: tabwire_core::Config,
     pub max_message: usize,
+    /// How much may be queued for a client that does not read. Beyond that it is disconnected.
     pub outbox_limit: usize,
-    pub token: Token,
 }
 
-impl Config {
-    /// `port` is the one that is bound, which differs from the option with `--port 0`.
-    pub fn new(options: &ServeOptions, port: u16, token: Token) -> Result<Self, Error> {
-        let mut extension_ids = vec![bundle::EXTENSION_ID.to_owned()];
-        extension_ids.extend(options.extension_ids.iter().cloned());
-        let max_message = (options.max_message_mib as usize) << 20;
-        let client_mode = options.client_mode.map_or_else(client_mode_from_env, Ok)?;
-        Ok(Self {
-            port,
-            client_mode,
-            extension_ids,
-            core: core_config(options),
-            max_message,
-            outbox_limit: OUTBOX_LIMIT.max(max_message),
-            token,
-        })
-    }
+/// How many clients can use a browser at the same time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ClientMode {
+    SingleActive,
+    MultiClient,
 }
 
-fn core_config(options: &ServeOptions) -> tabwire_core::Config {
-    tabwire_core::Config {
-        command_timeout: Duration::from_secs(options.command_timeout.into()),
-        tab_call_timeout: Duration::from_secs(options.attach_timeout.into()),
-        on_disconnect: match options.on_disconnect {
-            OnDisconnect::Keep => tabwire_core::OnDisconnect::Keep,
-            OnDisconnect::CloseCreated => tabwire_core::OnDisconnect::CloseCreated,
-        },
-        // One client must not be able to guess another's ids.
-        ..tabwire_core::Config::new(rand::random())
-    }
-}
-
-fn client_mode_from_env() -> Result<ClientMode, Error> {
-    // Set-ups that are older than this program use `BF_CLIENT_MODE`.
-    for variable in ["TABWIRE_CLIENT_MODE", "BF_CLIENT_MODE"] {
-        let value = std::env::var(variable).ok();
-        if let Some(value) = value.filter(|value| !value.is_empty()) {
-            return ClientMode::from_str(&value, true)
-                .map_err(|_| Error::ClientMode { variable, value });
+impl ClientMode {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::SingleActive => "single-active",
+            Self::MultiClient => "multi-client",
         }
     }
-    Ok(ClientMode::SingleActive)
+
+    /// The mode that the environment asks for. Set-ups that are older than this program use
+    /// `BF_CLIENT_MODE`.
+    pub fn from_env() -> Result<Self, Error> {
+        for variable in ["TABWIRE_CLIENT_MODE", "BF_CLIENT_MODE"] {
+            let value = std::env::var(variable).ok();
+            if let Some(value) = value.filter(|value| !value.is_empty()) {
+                return Self::from_str(&value, true)
+                    .map_err(|_| Error::ClientMode { variable, value });
+            }
+        }
+        Ok(Self::SingleActive)
+    }
+}
+
+/// How many browsers can be connected at the same time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum BrowserMode {
+    /// One at a time
+    One,
+    /// Every paired browser; clients choose one by its name
+    Many,
+}
+
+/// What happens to the tabs that a client created when it disconnects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum OnDisconnect {
+    /// Leave them open
+    Keep,
+    /// Close them, even if others use them
+    CloseCreated,
 }

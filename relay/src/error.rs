@@ -9,6 +9,8 @@ use std::process::ExitStatus;
 pub enum Error {
     #[error(transparent)]
     Home(#[from] tabwire_home::Error),
+    #[error(transparent)]
+    BrowserName(#[from] tabwire_home::NameFault),
     #[error("{0} {remedy}", remedy = .0.remedy(tabwire_mcp::Audience::ShellUser))]
     Mcp(#[from] tabwire_mcp::Error),
     #[error("{variable} is '{value}'. Set it to single-active or multi-client.")]

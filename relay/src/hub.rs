@@ -1,5 +1,5 @@
-//! The hub: the one task that owns the core. Links send it what their sockets receive, and it puts
-//! the core's outputs into the links' outboxes. It never waits for a socket.
+//! The hub: the one task that owns a browser's core. Links send it what their sockets receive, and
+//! it puts the core's outputs into the links' outboxes. It never waits for a socket.
 
 use std::collections::HashMap;
 use std::pin::pin;
@@ -7,14 +7,18 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use tabwire_core::handshake::{self, Browser, ClientStatus, Status};
 use tabwire_core::ids::ClientId;
-use tabwire_core::{CloseReason, Core, Input, Now, Output, PageSummary, wire};
+use tabwire_core::{CloseReason, Core, Input, Now, Output, PageSummary};
+use tabwire_home::TabInUse;
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::JoinHandle;
 
 use crate::link::outbox::{Outbox, Overrun};
 use crate::memory::Memory;
-use crate::registry::Registry;
+use crate::registry::connections::Connections;
+
+/// How soon the popup and `/client-slot` show that a client uses another tab.
+const USAGE_INTERVAL: Duration = Duration::from_millis(200);
 
 /// How many messages may be queued for the hub. A link whose message does not fit stops reading
 /// until it does.
@@ -29,7 +33,14 @@ pub enum ToHub {
     ClientOpened(ClientId, Outbox),
     ClientText(ClientId, String),
     ClientClosed(ClientId),
-    ExtensionOpened(u64, Outbox),
+    /// The registry knows more about a client than before.
+    ClientNamed,
+    ExtensionOpened {
+        link: u64,
+        outbox: Outbox,
+        install_id: String,
+        browser: Browser,
+    },
     ExtensionText(u64, String),
     ExtensionClosed(u64),
     /// The relay stops: detach from all tabs before the links are closed.
@@ -39,37 +50,57 @@ pub enum ToHub {
 }
 
 pub struct Description {
-    pub browser: Option<wire::Hello>,
+    pub browser: Option<Browser>,
     pub pages: Vec<PageSummary>,
 }
 
 pub type HubSender = mpsc::Sender<ToHub>;
 
-pub fn start(config: tabwire_core::Config, registry: Arc<Registry>) -> (HubSender, JoinHandle<()>) {
+/// Starts a hub. It ends when the last sender is dropped; any other end is reported.
+pub fn start(
+    config: tabwire_core::Config,
+    connections: Arc<Connections>,
+    failures: mpsc::UnboundedSender<String>,
+) -> HubSender {
     let (sender, inbox) = mpsc::channel(INBOX_SIZE);
-    let core = Core::new(config);
     let hub = Hub {
-        core,
-        registry,
+        core: Core::new(config),
+        connections,
         inbox,
         started: Instant::now(),
         clients: HashMap::new(),
         extension: None,
+        usage_due: None,
         memory: Memory::watch(),
     };
-    (sender, tokio::spawn(hub.run()))
+    tokio::spawn(async move {
+        if let Err(error) = tokio::spawn(hub.run()).await {
+            let _ = failures.send(format!("a hub ended: {error}"));
+        }
+    });
+    sender
 }
 
 struct Hub {
     core: Core,
-    registry: Arc<Registry>,
+    connections: Arc<Connections>,
     inbox: mpsc::Receiver<ToHub>,
     started: Instant,
     /// A client enters when its socket is open and leaves when it is closed.
     clients: HashMap<ClientId, Outbox>,
     /// The link that the core uses as the extension. Messages of earlier links are ignored.
-    extension: Option<(u64, Outbox)>,
+    extension: Option<Extension>,
+    /// When to look next at which tabs clients use. `None`: nothing has happened since the last
+    /// time.
+    usage_due: Option<Now>,
     memory: Memory,
+}
+
+struct Extension {
+    link: u64,
+    outbox: Outbox,
+    /// The last status that it was sent.
+    status: String,
 }
 
 impl Hub {
@@ -81,7 +112,10 @@ impl Hub {
         // even without a deadline, or it would fire forever.
         let mut timer_deadline: Option<Option<Now>> = None;
         loop {
-            let deadline = self.core.poll_timeout();
+            let deadline = [self.core.poll_timeout(), self.usage_due]
+                .into_iter()
+                .flatten()
+                .min();
             if timer_deadline != Some(deadline) {
                 timer_deadline = Some(deadline);
                 let elapsed = deadline.unwrap_or_else(|| self.started.elapsed() + FAR);
@@ -91,16 +125,28 @@ impl Hub {
                 // Deadlines can wait for messages, but not the other way round.
                 biased;
                 message = self.inbox.recv() => match message {
-                    Some(message) => self.on_messages(message),
+                    Some(message) => {
+                        self.on_messages(message);
+                        self.usage_due
+                            .get_or_insert_with(|| self.started.elapsed() + USAGE_INTERVAL);
+                    }
                     None => return,
                 },
                 () = timer.as_mut() => {
                     timer_deadline = None;
-                    self.feed(Input::TimeoutReached);
+                    self.on_timer();
                 }
             }
             self.publish_counts();
         }
+    }
+
+    fn on_timer(&mut self) {
+        let now = self.started.elapsed();
+        if self.usage_due.take_if(|due| *due <= now).is_some() {
+            self.publish_usage();
+        }
+        self.feed(Input::TimeoutReached);
     }
 
     /// Handles everything that is queued, up to a limit, so that deadlines are checked in between.
@@ -129,9 +175,21 @@ impl Hub {
                 self.memory.on_link_closed();
                 self.feed(Input::ClientClosed(client));
             }
-            ToHub::ExtensionOpened(link, outbox) => {
-                self.extension = Some((link, outbox));
-                self.feed(Input::ExtensionOpened);
+            ToHub::ExtensionOpened {
+                link,
+                outbox,
+                install_id,
+                browser,
+            } => {
+                self.extension = Some(Extension {
+                    link,
+                    outbox,
+                    status: String::new(),
+                });
+                self.feed(Input::ExtensionOpened {
+                    install_id: &install_id,
+                    browser,
+                });
             }
             ToHub::ExtensionText(link, text) if self.is_extension(link) => {
                 self.memory.on_message(text.len());
@@ -142,7 +200,8 @@ impl Hub {
                 self.memory.on_link_closed();
                 self.feed(Input::ExtensionClosed);
             }
-            ToHub::ExtensionText(..) | ToHub::ExtensionClosed(_) => {}
+            // Any message makes the hub publish who uses what.
+            ToHub::ClientNamed | ToHub::ExtensionText(..) | ToHub::ExtensionClosed(_) => {}
             ToHub::Stop(done) => {
                 self.feed(Input::Stopping);
                 let _ = done.send(());
@@ -162,7 +221,7 @@ impl Hub {
     fn is_extension(&self, link: u64) -> bool {
         self.extension
             .as_ref()
-            .is_some_and(|(current, _)| *current == link)
+            .is_some_and(|extension| extension.link == link)
     }
 
     fn feed(&mut self, input: Input<'_>) {
@@ -175,13 +234,65 @@ impl Hub {
     /// For `GET /`.
     fn publish_counts(&self) {
         let is_ready = self.core.browser().is_some();
-        self.registry
+        self.connections
             .extension_ready
             .store(is_ready, Ordering::Relaxed);
-        self.registry.pages.store(
+        self.connections.pages.store(
             if is_ready { self.core.page_count() } else { 0 },
             Ordering::Relaxed,
         );
+    }
+
+    /// For `/client-slot` and the popup: who uses which tabs.
+    fn publish_usage(&mut self) {
+        let in_use = self.core.tabs_in_use();
+        let clients = &self.connections.clients;
+        let mut statuses = Vec::new();
+        for client in self.clients.keys() {
+            let tabs = in_use.get(client);
+            let described = tabs.into_iter().flatten().filter_map(|tab| {
+                let PageSummary { id, url, title } = self.core.page(*tab)?;
+                Some(TabInUse {
+                    id: id.to_string(),
+                    url,
+                    title,
+                })
+            });
+            clients.set_tabs(*client, described.collect());
+            let name = clients.display_name(*client).unwrap_or_default();
+            let tabs = tabs.into_iter().flatten().map(|tab| tab.0).collect();
+            statuses.push((client.0, name, tabs));
+        }
+        statuses.sort();
+        self.send_status(statuses);
+    }
+
+    /// Sends the extension what its popup shows, if that has changed.
+    fn send_status(&mut self, clients: Vec<(u64, String, Vec<i64>)>) {
+        let Some(name) = self.connections.browser_name() else {
+            return;
+        };
+        let Some(extension) = self
+            .extension
+            .as_mut()
+            .filter(|_| self.core.browser().is_some())
+        else {
+            return;
+        };
+        let clients = clients.iter().map(|(_, name, tabs)| ClientStatus {
+            name,
+            tabs: tabs.clone(),
+        });
+        let status = Status {
+            name: &name,
+            clients: clients.collect(),
+        };
+        let text = handshake::message("status", &status);
+        if text != extension.status {
+            extension.status.clone_from(&text);
+            // An extension that does not read is closed when the core has something to send.
+            let _ = extension.outbox.push(text);
+        }
     }
 
     fn deliver(&mut self, output: Output) {
@@ -210,7 +321,7 @@ impl Hub {
     }
 
     fn send_to_extension(&self, text: String) {
-        if let Some((_, outbox)) = &self.extension
+        if let Some(Extension { outbox, .. }) = &self.extension
             && outbox.push(text) == Err(Overrun)
         {
             tracing::warn!("extension does not read its messages; disconnecting");
@@ -221,11 +332,11 @@ impl Hub {
 
     /// Closes only the core's link: another extension may hold the slot by now.
     fn close_extension(&mut self, reason: &str) {
-        let Some((link, outbox)) = self.extension.take() else {
+        let Some(Extension { link, outbox, .. }) = self.extension.take() else {
             return;
         };
         tracing::warn!(reason, "disconnecting the extension");
-        self.registry.free_extension_slot(link);
+        self.connections.free_extension_slot(link);
         outbox.abort(POLICY_VIOLATION, reason);
     }
 }

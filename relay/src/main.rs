@@ -21,6 +21,7 @@ mod link;
 mod memory;
 mod registry;
 mod relay;
+mod secrets;
 mod signals;
 
 use std::io::{IsTerminal as _, Write as _};

@@ -6,12 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use tabwire_home::{Claim, Home, State, Token};
-use tokio::sync::oneshot;
+use tabwire_home::{Claim, Home, PairingId, State};
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use crate::app::App;
-use crate::commands::serve::ServeOptions;
 use crate::config::Config;
 use crate::error::Error;
 use crate::http::{listener, routes};
@@ -19,6 +18,20 @@ use crate::hub::ToHub;
 
 /// How long links may take to close when the relay stops.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
+/// How often the relay looks for changes of its token and its paired browsers. A request notices a
+/// change by itself; this is for what is connected already.
+const SECRETS_INTERVAL: Duration = Duration::from_millis(250);
+
+const POLICY_VIOLATION: u16 = 1008;
+
+/// What to start, apart from the configuration of the relay itself.
+pub struct Start {
+    pub home: Home,
+    pub port: u16,
+    pub writes_cdp_url: bool,
+    /// The pairing of a browser that is started together with the relay.
+    pub preferred: Option<PairingId>,
+}
 
 /// A relay that accepts connections.
 pub struct Relay {
@@ -27,39 +40,44 @@ pub struct Relay {
     /// `None`: no CDP URL was written.
     pub cdp_url_file: Option<PathBuf>,
     /// `None`: another relay owns the home's files.
-    claim: Option<Claim>,
-    accepting: JoinHandle<()>,
-    hub: JoinHandle<()>,
+    claim: Option<Arc<Claim>>,
+    tasks: Vec<JoinHandle<()>>,
+    hub_failures: mpsc::UnboundedReceiver<String>,
 }
 
 impl Relay {
-    pub async fn start(options: &ServeOptions) -> Result<Self, Error> {
-        let home = Home::open()?;
-        let token = Token::load_or_create(&home)?;
-        let listener = listener::bind(options.port).await?;
+    /// `configure` gets the port that is bound, which differs from the requested one if that is 0.
+    pub async fn start(
+        start: Start,
+        configure: impl FnOnce(u16) -> Result<Config, Error>,
+    ) -> Result<Self, Error> {
+        let home = start.home;
+        let listener = listener::bind(start.port).await?;
         let port = listener.local_addr()?.port();
-        let (app, hub) = App::new(Config::new(options, port, token)?);
-        let claim = home.claim()?;
+        let (app, hub_failures) = App::new(configure(port)?, &home, start.preferred)?;
+        let claim = home.claim()?.map(Arc::new);
         let mut cdp_url_file = None;
         if let Some(claim) = &claim {
-            let url = (!options.no_cdp_url_file).then(|| app.cdp_url());
+            let url = app.cdp_url(None).filter(|_| start.writes_cdp_url);
             let pid = std::process::id();
             claim.write(State { port, pid }, url.as_deref())?;
             cdp_url_file = url.map(|_| home.cdp_url_file());
         }
-        let accepting = tokio::spawn(listener::accept(
-            listener,
-            routes::routes(&app),
-            routes::CONNECTION_TIMEOUT,
-        ));
+        let accepting =
+            listener::accept(listener, routes::routes(&app), routes::CONNECTION_TIMEOUT);
+        let published = claim.clone().filter(|_| cdp_url_file.is_some());
+        let tasks = vec![
+            tokio::spawn(accepting),
+            tokio::spawn(watch_secrets(app.clone(), published)),
+        ];
         tracing::info!(port, "listening on 127.0.0.1");
         Ok(Self {
             app,
             home,
             cdp_url_file,
             claim,
-            accepting,
-            hub,
+            tasks,
+            hub_failures,
         })
     }
 
@@ -71,39 +89,88 @@ impl Relay {
         self.claim.is_some()
     }
 
-    pub async fn extension_ready(&self) {
-        while !self.app.registry.extension_ready.load(Ordering::Relaxed) {
+    /// Waits for a browser that has listed its tabs, and returns how many it has. With a preferred
+    /// pairing, no other browser counts.
+    pub async fn browser_ready(&self, preferred: &PairingId) -> usize {
+        loop {
+            for entry in self.app.registry.entries() {
+                let connections = entry.connections;
+                if connections.extension_ready.load(Ordering::Relaxed)
+                    && connections.pairing().as_ref() == Some(preferred)
+                {
+                    return connections.pages.load(Ordering::Relaxed);
+                }
+            }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
 
-    /// Resolves only if the relay cannot continue, because its hub failed.
+    /// Resolves only if the relay cannot continue, because a hub failed.
     pub async fn failed(&mut self) -> Error {
-        let ended = (&mut self.hub).await;
-        Error::HubEnded(ended.err().map_or_else(
-            || "its hub ended".to_owned(),
-            |error| format!("its hub ended: {error}"),
-        ))
+        let reason = self.hub_failures.recv().await;
+        Error::HubEnded(reason.unwrap_or_default())
     }
 
     /// Accepts nothing more, removes its files, detaches from tabs, and closes every link.
     pub async fn stop(self) {
         tracing::info!("stopping");
-        self.accepting.abort();
+        for task in &self.tasks {
+            task.abort();
+        }
         if let Some(claim) = self.claim {
             claim.release();
         }
-        let (done, stopped) = oneshot::channel();
-        if self.app.hub.send(ToHub::Stop(done)).await.is_ok() {
-            let _ = stopped.await;
+        let entries = self.app.registry.entries();
+        for entry in &entries {
+            let (done, stopped) = oneshot::channel();
+            if entry.hub.send(ToHub::Stop(done)).await.is_ok() {
+                let _ = stopped.await;
+            }
+            entry.connections.close_all("The relay is stopping.");
         }
-        let registry = &self.app.registry;
-        registry.close_all("The relay is stopping.");
+        let is_open = || {
+            entries.iter().any(|entry| {
+                entry.connections.client_count() > 0 || entry.connections.extension_link().is_some()
+            })
+        };
         let all_closed = async {
-            while registry.client_count() > 0 || registry.extension_link().is_some() {
+            while is_open() {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
         let _ = tokio::time::timeout(CLOSE_TIMEOUT, all_closed).await;
+    }
+}
+
+/// Disconnects clients whose token was replaced and browsers that were unpaired, and publishes a new
+/// token's URL.
+async fn watch_secrets(app: Arc<App>, published: Option<Arc<Claim>>) {
+    let (_, mut generation) = app.secrets.token();
+    loop {
+        tokio::time::sleep(SECRETS_INTERVAL).await;
+        let (_, current) = app.secrets.token();
+        if current != generation {
+            generation = current;
+            on_token_replaced(&app, current, published.as_deref());
+        }
+        if let Some(pairings) = app.secrets.changed_pairings() {
+            app.registry.on_pairings_changed(&pairings);
+        }
+    }
+}
+
+fn on_token_replaced(app: &App, generation: u64, published: Option<&Claim>) {
+    tracing::info!("the token was replaced");
+    for entry in app.registry.entries() {
+        entry.connections.clients.close_older_than(
+            generation,
+            POLICY_VIOLATION,
+            "The token was replaced. Connect again with the URL that `tabwire cdp-url` prints.",
+        );
+    }
+    if let Some((claim, url)) = published.zip(app.cdp_url(None))
+        && let Err(error) = claim.write_cdp_url(&url)
+    {
+        tracing::warn!(%error, "cannot publish the new token");
     }
 }

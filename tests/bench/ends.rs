@@ -8,9 +8,6 @@ use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 
 pub type Socket = WebSocketStream<TcpStream>;
 
-/// The id of the scripted extension. The relay is started with `--extension-id`.
-pub const EXTENSION_ID: &str = "benchbenchbenchbenchbenchbenchbe";
-
 pub async fn open(port: u16, path: &str, origin: Option<&str>) -> anyhow::Result<Socket> {
     let stream = TcpStream::connect(("127.0.0.1", port)).await?;
     stream.set_nodelay(true)?;

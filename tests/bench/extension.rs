@@ -3,14 +3,16 @@
 
 use std::borrow::Cow;
 
+use anyhow::Context as _;
 use futures_util::{SinkExt as _, StreamExt as _};
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
+use tabwire_tests::{EXTENSION_ID, Installation, introduction, origin};
 use tokio::sync::mpsc;
 use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
 
-use crate::ends::{EXTENSION_ID, Socket, open, text};
+use crate::ends::{Socket, open, text};
 
 /// The only tab that is used.
 const TAB: i64 = 1000;
@@ -54,13 +56,19 @@ pub struct Extension {
 }
 
 impl Extension {
-    /// Connects, and sends the hello of a browser with this many tabs.
-    pub async fn connect_to_relay(port: u16, tabs: usize) -> anyhow::Result<Self> {
-        let origin = format!("chrome-extension://{EXTENSION_ID}");
+    /// Connects the browser of this installation, with this many tabs.
+    pub async fn connect_to_relay(
+        port: u16,
+        installation: &Installation,
+        tabs: usize,
+    ) -> anyhow::Result<Self> {
+        let origin = origin(EXTENSION_ID);
         let mut socket = open(port, "/extension", Some(&origin)).await?;
-        let hello = json!({ "protocol": 1, "version": "0", "browser": "Chrome/1.0", "userAgent": "bench", "installId": "bench" });
-        let hello = json!({ "method": "hello", "params": hello });
-        socket.send(text(hello.to_string())).await?;
+        let address = format!("127.0.0.1:{port}");
+        let hello = installation.hello(&next_text(&mut socket).await?, &address, false);
+        socket.send(text(hello.message.to_string())).await?;
+        installation.check_answer(&hello, &address, &next_text(&mut socket).await?);
+        socket.send(text(introduction().to_string())).await?;
         Ok(Self::start(socket, tabs))
     }
 
@@ -88,6 +96,14 @@ impl Extension {
     pub fn flood(&self, event: Event, count: usize) {
         let _ = self.floods.send((event, count));
     }
+}
+
+async fn next_text(socket: &mut Socket) -> anyhow::Result<String> {
+    let message = socket
+        .next()
+        .await
+        .context("The relay has disconnected")??;
+    Ok(message.into_text()?.to_string())
 }
 
 /// A call in the extension protocol. Through the pipe, it is a CDP command.

@@ -14,7 +14,7 @@ const SCREENSHOTS: usize = 20;
 
 pub async fn measure(tabwire: &Path) -> anyhow::Result<Vec<Row>> {
     let (mut process, port) = start_relay(tabwire).await?;
-    let extension = Extension::connect_to_relay(port, TABS).await?;
+    let extension = Extension::connect_to_relay(port, &process.installation(), TABS).await?;
     settle().await;
     let idle = process.resident_kib()?;
     let mut client = Client::connect_to_relay(process.file("cdp-url").await?.trim()).await?;

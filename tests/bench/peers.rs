@@ -36,7 +36,7 @@ pub async fn measure(tabwire: &Path) -> anyhow::Result<Vec<Row>> {
     let processors = Processors::new()?;
     processors.use_last()?;
     let (mut process, port) = start_relay(tabwire).await?;
-    let _extension = Extension::connect_to_relay(port, 1).await?;
+    let _extension = Extension::connect_to_relay(port, &process.installation(), 1).await?;
     let mut client = Client::connect_to_relay(process.file("cdp-url").await?.trim()).await?;
     let mut rows = Vec::new();
     match with_other_user(&mut client, &processors, port).await {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 
-use crate::ends::EXTENSION_ID;
+use tabwire_tests::Installation;
 
 /// Ended when it is dropped.
 pub struct Process {
@@ -24,9 +24,9 @@ pub fn tabwire() -> anyhow::Result<PathBuf> {
     Ok(std::env::current_exe()?.with_file_name("tabwire"))
 }
 
-/// A relay that accepts the scripted extension, and its port.
+/// A relay and its port.
 pub async fn start_relay(tabwire: &Path) -> anyhow::Result<(Process, u16)> {
-    let args = ["serve", "--port", "0", "--extension-id", EXTENSION_ID];
+    let args = ["serve", "--port", "0"];
     let mut process = Process::start(tabwire, &args)?;
     let state: serde_json::Value = serde_json::from_str(&process.file("state.json").await?)?;
     let port = state.get("port").and_then(serde_json::Value::as_u64);
@@ -49,6 +49,11 @@ impl Process {
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn();
         let child = child.with_context(|| format!("Cannot start {}", program.display()))?;
         Ok(Self { child, home })
+    }
+
+    /// The installation of the extension that is paired with this relay.
+    pub fn installation(&self) -> Installation {
+        Installation::paired(self.home.path())
     }
 
     /// The contents of a file in the process's home, as soon as it exists.

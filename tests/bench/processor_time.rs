@@ -109,7 +109,7 @@ struct Subject {
 impl Subject {
     async fn relay(tabwire: &Path) -> anyhow::Result<Self> {
         let (mut process, port) = start_relay(tabwire).await?;
-        let extension = Extension::connect_to_relay(port, 1).await?;
+        let extension = Extension::connect_to_relay(port, &process.installation(), 1).await?;
         let client = Client::connect_to_relay(process.file("cdp-url").await?.trim()).await?;
         Ok(Self {
             process,

@@ -49,7 +49,7 @@ test('registers every listener before awaiting anything', async () => {
 
 test('connects once to the relay it was installed for', async () => {
   const browser = new FakeBrowser();
-  browser.installedPort = 4321;
+  browser.pairingFile.port = 4321;
   await startWorker(browser);
   browser.chrome.runtime.onInstalled.fire({});
   browser.chrome.runtime.onStartup.fire();
@@ -73,7 +73,7 @@ test('does not connect while turned off, even after a restart', async () => {
 test('reconnects on its own alarm', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const browser = new FakeBrowser();
-  await startWorker(browser);
+  await startConnected(browser);
   FakeSocket.last.drop();
   const [[name, { periodInMinutes }]] = browser.callsTo('alarms.create');
   assert.equal(periodInMinutes, 0.5);
@@ -112,4 +112,39 @@ test('keeps the number of tabs in use on the button up to date', async () => {
   assert.equal(badgeText(browser), '1');
   browser.chrome.debugger.onDetach.fire({ tabId: 2 }, 'target_closed');
   assert.equal(badgeText(browser), 'on');
+});
+
+test('the icon has colors only while connected', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const browser = new FakeBrowser();
+  const socket = await startConnected(browser);
+  const icon = () => browser.callsTo('action.setIcon').at(-1)[0].path[16];
+  assert.equal(icon(), '/icon-16.png');
+  socket.drop();
+  await settle();
+  assert.equal(icon(), '/icon-grey-16.png');
+});
+
+// ---- the welcome page ----
+
+const openedUrls = (browser) => browser.callsTo('tabs.create').map(([{ url }]) => url);
+
+test('opens the welcome page when it is installed, and only then', async () => {
+  const browser = new FakeBrowser();
+  await startWorker(browser);
+  for (const reason of ['update', 'chrome_update', 'install']) {
+    assert.deepEqual(openedUrls(browser), []);
+    browser.chrome.runtime.onInstalled.fire({ reason });
+    await settle();
+  }
+  assert.deepEqual(openedUrls(browser), ['chrome-extension://tabwire/welcome.html']);
+});
+
+test('opens no welcome page if pairing.json says so', async () => {
+  const browser = new FakeBrowser();
+  browser.pairingFile.welcome = false;
+  await startWorker(browser);
+  browser.chrome.runtime.onInstalled.fire({ reason: 'install' });
+  await settle();
+  assert.deepEqual(openedUrls(browser), []);
 });

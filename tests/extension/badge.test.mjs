@@ -1,53 +1,64 @@
-/** The badge and tooltip of the toolbar button. */
+/** The icon, badge and tooltip of the toolbar button. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { describe, showBadge } from '../../extension/badge.js';
 import { FakeBrowser } from './fake_chrome.mjs';
 
+const [GREEN, AMBER, RED, GREY] = ['#1a7f4b', '#b3540a', '#b42318', '#6b7280'];
+
+const shown = (state, tabsInUse = 0) => {
+  const { text, color, title } = describe(state, tabsInUse);
+  return [text, color, title];
+};
+
 test('shows "on" when connected with no tabs in use', () => {
-  const [text, , title] = describe('connected', 0);
-  assert.deepEqual([text, title], ['on', 'Tabwire: connected']);
+  assert.deepEqual(shown('connected'), ['on', GREEN, 'Tabwire: connected']);
 });
 
 test('shows the number of tabs in use', () => {
-  assert.deepEqual(
-    [describe('connected', 1)[0], describe('connected', 1)[2]],
-    ['1', 'Tabwire: 1 tab in use'],
-  );
-  assert.deepEqual(
-    [describe('connected', 3)[0], describe('connected', 3)[2]],
-    ['3', 'Tabwire: 3 tabs in use'],
-  );
+  assert.deepEqual(shown('connected', 1), ['1', AMBER, 'Tabwire: 1 tab in use']);
+  assert.deepEqual(shown('connected', 3), ['3', AMBER, 'Tabwire: 3 tabs in use']);
 });
 
 test('shows "off" when turned off', () => {
-  const [text, , title] = describe('stopped', 0);
-  assert.deepEqual([text, title], ['off', 'Tabwire: turned off']);
+  assert.deepEqual(shown('stopped'), ['off', GREY, 'Tabwire: turned off']);
 });
 
 test('shows no text without a relay, even if tabs are still attached', () => {
   for (const state of ['offline', 'connecting']) {
-    const [text, , title] = describe(state, 2);
-    assert.deepEqual([text, title], ['', 'Tabwire: not connected']);
+    assert.deepEqual(shown(state, 2), ['', GREY, 'Tabwire: not connected']);
   }
 });
 
-test('uses different colours for in use, idle and off', () => {
-  const colours = [
-    describe('connected', 1)[1],
-    describe('connected', 0)[1],
-    describe('stopped', 0)[1],
-  ];
-  assert.equal(new Set(colours).size, 3);
+test('warns in red only about a program that is not the relay', () => {
+  assert.deepEqual(shown('impostor').slice(0, 2), ['!', RED]);
+  for (const state of ['notPaired', 'rejected', 'otherVersion']) {
+    assert.deepEqual(shown(state).slice(0, 2), ['!', AMBER], state);
+  }
 });
 
-test('sets text, colours and title of the button', () => {
+test('shows no text while another browser is connected', () => {
+  for (const state of ['busy', 'replaced']) {
+    assert.deepEqual(shown(state), ['', GREY, 'Tabwire: another browser is connected']);
+  }
+});
+
+test('has a colored icon only when connected', () => {
+  const states = ['stopped', 'connecting', 'offline', 'notPaired', 'rejected', 'busy', 'replaced'];
+  for (const state of [...states, 'otherVersion', 'impostor']) {
+    assert.equal(describe(state, 1).isColored, false, state);
+  }
+  assert.equal(describe('connected', 0).isColored, true);
+});
+
+test('sets icon, text, colors and title of the button', () => {
   const browser = new FakeBrowser();
   globalThis.chrome = browser.chrome;
-  showBadge('connected', 2);
-  const [text, color, title] = describe('connected', 2);
+  const { text, color, title } = describe('connected', 2);
+  showBadge(describe('connected', 2));
   assert.deepEqual(browser.calls, [
+    ['action.setIcon', { path: { 16: '/icon-16.png', 32: '/icon-32.png' } }],
     ['action.setBadgeText', { text }],
     ['action.setBadgeBackgroundColor', { color }],
     ['action.setBadgeTextColor', { color: '#ffffff' }],
@@ -59,6 +70,7 @@ test('works in a browser without setBadgeTextColor', () => {
   const browser = new FakeBrowser();
   delete browser.chrome.action.setBadgeTextColor;
   globalThis.chrome = browser.chrome;
-  showBadge('stopped', 0);
+  showBadge(describe('stopped', 0));
   assert.deepEqual(browser.callsTo('action.setBadgeText'), [[{ text: 'off' }]]);
+  assert.deepEqual(browser.callsTo('action.setIcon')[0][0].path[16], '/icon-grey-16.png');
 });

@@ -7,11 +7,31 @@
  * started has finished.
  */
 
+import { SECRET } from '../harness/handshake.mjs';
+
+/** How many operations of Web Crypto are in flight. Node runs them in another thread. */
+let cryptoOperations = 0;
+for (const name of ['digest', 'importKey', 'sign', 'verify']) {
+  const run = crypto.subtle[name].bind(crypto.subtle);
+  crypto.subtle[name] = async (...args) => {
+    cryptoOperations += 1;
+    try {
+      return await run(...args);
+    } finally {
+      cryptoOperations -= 1;
+    }
+  };
+}
+
 /**
  * Waits for one turn of the event loop, in which everything that depends only on the fakes
- * finishes.
+ * finishes, and for further turns while Web Crypto is working.
  */
-export const settle = () => new Promise((resolve) => setImmediate(resolve));
+export async function settle() {
+  do {
+    await new Promise((resolve) => setImmediate(resolve));
+  } while (cryptoOperations > 0);
+}
 
 /** An event of a Chrome API. The test triggers it with `fire`. */
 class FakeEvent {
@@ -53,8 +73,13 @@ export class FakeBrowser {
   attached = new Set();
   local = {};
   session = {};
-  /** The port in `relay.json`. */
-  installedPort = 19222;
+  /** The content of `pairing.json`. */
+  pairingFile = { port: 19222, secret: SECRET, welcome: true };
+  /**
+   * What listens at the relay's address: `none`; `silent`, which accepts a connection and sends
+   * nothing; or an HTTP server, which `answers`.
+   */
+  listener = 'answers';
   #stubs = new Map();
   #lastTabId = 900;
 
@@ -96,6 +121,24 @@ export class FakeBrowser {
     this.tabs.delete(id);
     this.attached.delete(id);
     this.chrome.tabs.onRemoved.fire(id, {});
+  }
+
+  /** `fetch` as the extension calls it: for its own files, and to see whether a relay is listening. */
+  async fetch(url, { signal } = {}) {
+    this.calls.push(['fetch', url]);
+    if (url.startsWith('chrome-extension:')) {
+      return { json: async () => structuredClone(this.pairingFile) };
+    }
+    signal.throwIfAborted();
+    if (this.listener === 'silent') {
+      await new Promise((_resolve, reject) =>
+        signal.addEventListener('abort', () => reject(signal.reason)),
+      );
+    }
+    if (this.listener === 'none') {
+      throw new TypeError('Failed to fetch');
+    }
+    return { type: 'opaque', status: 0 };
   }
 
   /** From now on `handler` handles calls of this name. It may throw, or return a promise. */
@@ -141,6 +184,7 @@ export class FakeBrowser {
         onInstalled: new FakeEvent(),
       },
       action: {
+        setIcon: this.#api('action.setIcon', () => {}),
         setBadgeText: this.#api('action.setBadgeText', () => {}),
         setBadgeBackgroundColor: this.#api('action.setBadgeBackgroundColor', () => {}),
         setBadgeTextColor: this.#api('action.setBadgeTextColor', () => {}),

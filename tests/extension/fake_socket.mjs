@@ -40,16 +40,13 @@ export class FakeSocket {
 
   // ---- remote end ----
 
-  accept() {
-    this.onopen();
-  }
-
   receive(message) {
-    this.onmessage({ data: typeof message === 'string' ? message : JSON.stringify(message) });
+    const data = typeof message === 'string' ? message : JSON.stringify(message);
+    this.onmessage?.({ data });
   }
 
-  /** The relay closes the connection, or no relay was listening. */
-  drop() {
-    this.onclose();
+  /** The relay closes the connection, or dies. */
+  drop(code = 1006) {
+    this.onclose?.({ code });
   }
 }

@@ -29,14 +29,40 @@ test('no module hides chrome behind another name', () => {
 
 test('only tab_events.js and the popup listen to tabs', () => {
   const listening = /chrome\.(tabs\.on[A-Z]|webNavigation)/;
-  assert.deepEqual(modulesMatching(listening).sort(), ['popup.js', 'tab_events.js']);
+  assert.deepEqual(modulesMatching(listening).sort(), ['popup_tabs.js', 'tab_events.js']);
 });
 
 test('modules without Chrome APIs stay that way', () => {
-  for (const file of ['frames.js', 'policy.js', 'protocol.js', 'relay_link.js', 'tab_state.js']) {
+  for (const file of [
+    'base64url.js',
+    'dial.js',
+    'frames.js',
+    'handshake.js',
+    'policy.js',
+    'protocol.js',
+    'relay_link.js',
+    'status_text.js',
+    'tab_state.js',
+  ]) {
     const code = sources.get(file).replace(/\/\*.*?\*\/|\/\/.*$/gms, '');
     assert.doesNotMatch(code, /\bchrome\./, file);
   }
+});
+
+test('only dial.js opens a socket', () => {
+  assert.deepEqual(modulesMatching(/new WebSocket\b/), ['dial.js']);
+});
+
+test('handshake.js has no sockets and no timers', () => {
+  assert.doesNotMatch(sources.get('handshake.js'), /WebSocket|setTimeout|\bfetch\(/);
+});
+
+test('the folder has no subfolders, which a folder picker could end up in', async () => {
+  const entries = await readdir(EXTENSION, { withFileTypes: true });
+  assert.deepEqual(
+    entries.filter((entry) => entry.isDirectory()).map(({ name }) => name),
+    [],
+  );
 });
 
 test('imports have no cycles, and nothing imports background.js', () => {

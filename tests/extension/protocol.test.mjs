@@ -8,6 +8,7 @@ import {
   event,
   joinFrame,
   parseFrame,
+  parseStatus,
   reply,
 } from '../../extension/protocol.js';
 
@@ -72,5 +73,21 @@ test('describes any other error by its text', () => {
   assert.equal(describeError(undefined), 'undefined');
   for (const text of ['{ not json', '{"code":"7","message":"x"}', '{"code":7}', '{}']) {
     assert.equal(describeError(new Error(text)), text);
+  }
+});
+
+test('reads a status and skips what has another shape', () => {
+  const agent = { name: 'playwright', tabs: [1, 2] };
+  assert.deepEqual(parseStatus({ name: 'chrome', clients: [agent] }), {
+    name: 'chrome',
+    agents: [agent],
+  });
+  assert.deepEqual(parseStatus({ clients: [agent] }), { agents: [agent] });
+  const odd = [null, 7, {}, { name: 7, tabs: [] }, { name: 'x' }, { name: 'y', tabs: ['1', 2] }];
+  assert.deepEqual(parseStatus({ name: 7, clients: odd }), {
+    agents: [{ name: 'y', tabs: [2] }],
+  });
+  for (const params of [undefined, {}, { clients: 'x' }]) {
+    assert.deepEqual(parseStatus(params), { agents: [] });
   }
 });

@@ -2,14 +2,17 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { FakeBrowser, settle } from './fake_chrome.mjs';
+import { FakeBrowser, FakePort, settle } from './fake_chrome.mjs';
 import { FakeSocket } from './fake_socket.mjs';
+import { newNonce } from '../harness/handshake.mjs';
 import {
+  acceptSocket,
   attachTabs,
   badgeText,
   browserWithTabs,
   call,
   newWorker,
+  sendChallenge,
   startConnected,
   startWorker,
   tabDetached,
@@ -17,35 +20,86 @@ import {
 
 const methods = (socket) => socket.messages.map(({ method }) => method);
 
-// ---- hello ----
+// ---- handshake ----
 
-test('sends hello before any event or reply', async () => {
+test('sends nothing and runs nothing before the relay has proved itself', async () => {
   const browser = browserWithTabs(1);
   await startWorker(browser);
-  FakeSocket.last.accept();
-  browser.chrome.debugger.onEvent.fire({ tabId: 1 }, 'Page.loadEventFired', {});
-  browser.chrome.debugger.onDetach.fire({ tabId: 1 }, 'target_closed');
-  FakeSocket.last.receive({ method: 'ping' });
+  const socket = FakeSocket.last;
+  const act = () => {
+    browser.chrome.debugger.onEvent.fire({ tabId: 1 }, 'Page.loadEventFired', {});
+    browser.chrome.debugger.onDetach.fire({ tabId: 1 }, 'target_closed');
+    browser.openTab({ url: 'https://example.org/new' });
+  };
+  act();
   await settle();
-  assert.deepEqual(methods(FakeSocket.last), ['hello', 'cdpEvent', 'tabDetached', 'pong']);
+  assert.deepEqual(socket.frames, []);
+  await sendChallenge(socket);
+  act();
+  await settle();
+  assert.deepEqual(methods(socket), ['hello']);
 });
 
-test('sends hello on every connection', async (t) => {
+for (const [name, frame] of Object.entries({
+  'a command': { id: 1, method: 'closeTab', params: { tabId: 1 } },
+  'a ping': { method: 'ping' },
+  'a status': { method: 'status', params: { name: 'mine', clients: [] } },
+})) {
+  test(`disconnects from a program that sends ${name} instead of a proof`, async () => {
+    for (const isGreeted of [false, true]) {
+      const browser = browserWithTabs(1);
+      await startWorker(browser);
+      const socket = FakeSocket.last;
+      if (isGreeted) {
+        await sendChallenge(socket);
+      }
+      socket.receive(frame);
+      await settle();
+      assert.ok(socket.isClosed);
+      assert.deepEqual(methods(socket), isGreeted ? ['hello'] : []);
+      assert.deepEqual([...browser.tabs.keys()], [1]);
+      assert.equal(badgeText(browser), '!');
+    }
+  });
+}
+
+test('describes the browser before any event or reply', async () => {
+  const browser = browserWithTabs(1);
+  await startWorker(browser);
+  await acceptSocket();
+  browser.chrome.debugger.onEvent.fire({ tabId: 1 }, 'Page.loadEventFired', {});
+  FakeSocket.last.receive({ method: 'ping' });
+  await settle();
+  assert.deepEqual(methods(FakeSocket.last), ['hello', 'browser', 'cdpEvent', 'pong']);
+});
+
+test('makes a handshake on every connection', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   await startConnected(new FakeBrowser());
   FakeSocket.last.drop();
   t.mock.timers.tick(1000);
-  FakeSocket.last.accept();
   await settle();
+  const socket = FakeSocket.last;
+  await acceptSocket(socket);
   assert.equal(FakeSocket.all.length, 2);
-  assert.deepEqual(methods(FakeSocket.last), ['hello']);
+  assert.deepEqual(methods(socket), ['hello', 'browser']);
+});
+
+test('ignores a challenge or a welcome on a connection that has been accepted', async () => {
+  const browser = new FakeBrowser();
+  const socket = await startConnected(browser);
+  socket.receive({ method: 'challenge', params: { protocol: 2, nonce: newNonce() } });
+  socket.receive({ method: 'welcome', params: { proof: newNonce(), version: '9.9.9' } });
+  await settle();
+  assert.deepEqual(socket.frames, []);
+  assert.equal(badgeText(browser), 'on');
 });
 
 for (const [first, second] of [
-  ['attachments', 'hello'],
-  ['hello', 'attachments'],
+  ['attachments', 'description'],
+  ['description', 'attachments'],
 ]) {
-  test(`connects only once attachments and hello are ready (${first} first)`, async () => {
+  test(`connects only once attachments and description are ready (${first} first)`, async () => {
     const browser = browserWithTabs(1);
     const finish = {};
     const pending = (name) => new Promise((resolve) => (finish[name] = resolve));
@@ -54,7 +108,7 @@ for (const [first, second] of [
     const load = newWorker(browser);
     globalThis.navigator = {
       userAgent: '',
-      userAgentData: { getHighEntropyValues: () => pending('hello') },
+      userAgentData: { getHighEntropyValues: () => pending('description') },
     };
     await load('background.js');
     await settle();
@@ -67,15 +121,63 @@ for (const [first, second] of [
   });
 }
 
-test('hello identifies a headless browser, and falls back to the reduced version', async () => {
-  const browser = new FakeBrowser();
-  const load = newWorker(browser);
-  globalThis.navigator = { userAgent: 'Mozilla/5.0 HeadlessChrome/156.0.0.0 Safari/537.36' };
+// ---- what the relay is told about the browser ----
+
+/** The `browser` message of a browser with this `navigator`. */
+async function describedAs(navigator) {
+  const load = newWorker(new FakeBrowser());
+  globalThis.navigator = navigator;
   await load('background.js');
   await settle();
-  FakeSocket.last.accept();
+  await acceptSocket();
+  return FakeSocket.last.messages[1].params;
+}
+
+test('identifies a headless browser, and falls back to the reduced version', async () => {
+  const userAgent = 'Mozilla/5.0 HeadlessChrome/156.0.0.0 Safari/537.36';
+  const { product, brand } = await describedAs({ userAgent });
+  assert.deepEqual([product, brand], ['HeadlessChrome/156.0.0.0', 'browser']);
+});
+
+for (const [name, brand] of Object.entries({
+  'Google Chrome': 'chrome',
+  'Microsoft Edge': 'edge',
+  Brave: 'brave',
+  Vivaldi: 'vivaldi',
+  Opera: 'opera',
+  HeadlessChrome: 'chromium',
+})) {
+  test(`recognizes ${name} as ${brand}`, async () => {
+    const brands = ['Not A Brand', 'Chromium', name];
+    const fullVersionList = brands.map((each) => ({ brand: each, version: '156.0.8078.79' }));
+    const described = await describedAs({
+      userAgent: 'Mozilla/5.0 Chrome/156.0.0.0',
+      userAgentData: { getHighEntropyValues: async () => ({ fullVersionList }) },
+    });
+    assert.equal(described.brand, brand);
+  });
+}
+
+// ---- what the relay says about agents ----
+
+test('keeps the relay’s status until the connection is lost', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const browser = new FakeBrowser();
+  const socket = await startConnected(browser);
+  const popup = new FakePort();
+  browser.chrome.runtime.onConnect.fire(popup);
+  const shown = () => {
+    const { name, agents } = popup.posted.at(-1);
+    return { name, agents };
+  };
+  const agents = [{ name: 'playwright (node, pid 4711)', tabs: [1] }];
+  socket.receive({ method: 'status', params: { name: 'work', clients: agents } });
   await settle();
-  assert.equal(FakeSocket.last.messages[0].params.browser, 'HeadlessChrome/156.0.0.0');
+  assert.deepEqual(shown(), { name: 'work', agents });
+  assert.deepEqual(socket.frames, []);
+  socket.drop();
+  await settle();
+  assert.deepEqual(shown(), { name: undefined, agents: [] });
 });
 
 // ---- calls and events ----
@@ -167,7 +269,8 @@ test('keeps tabs attached if the relay comes back in time', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   socket.drop();
   t.mock.timers.tick(1_000);
-  FakeSocket.last.accept();
+  await settle();
+  await acceptSocket();
   t.mock.timers.tick(60_000);
   await settle();
   assert.deepEqual([...browser.attached], [1]);

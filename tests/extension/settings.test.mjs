@@ -11,7 +11,7 @@ const { checkAddress } = await newWorker(browser)('settings.js');
 /** The settings of a new installation. */
 async function installed(port = 19222) {
   const fresh = new FakeBrowser();
-  fresh.installedPort = port;
+  fresh.pairingFile.port = port;
   return { browser: fresh, ...(await newWorker(fresh)('settings.js')) };
 }
 
@@ -21,16 +21,14 @@ test('accepts an address in the forms a user may type', () => {
     ' 4000 ': '127.0.0.1:4000',
     '127.0.0.1:4000': '127.0.0.1:4000',
     '127.0.0.1': '127.0.0.1:19222',
-    'localhost:4000': 'localhost:4000',
-    'LOCALHOST:4000': 'localhost:4000',
-    localhost: 'localhost:19222',
-    '[::1]:4000': '[::1]:4000',
-    '[::1]': '[::1]:19222',
+    'localhost:4000': '127.0.0.1:4000',
+    'LOCALHOST:4000': '127.0.0.1:4000',
+    localhost: '127.0.0.1:19222',
     'ws://127.0.0.1:4000': '127.0.0.1:4000',
     'ws://127.0.0.1:4000/extension': '127.0.0.1:4000',
     'http://127.0.0.1:4000/': '127.0.0.1:4000',
-    'http://localhost': 'localhost:19222',
-    'http://[::1]:4000/json/version?token=x': '[::1]:4000',
+    'http://localhost': '127.0.0.1:19222',
+    'http://127.0.0.1:4000/json/version?token=x': '127.0.0.1:4000',
     '127.1:4000': '127.0.0.1:4000',
   };
   for (const [typed, address] of Object.entries(accepted)) {
@@ -41,14 +39,14 @@ test('accepts an address in the forms a user may type', () => {
 test("keeps an explicit port that is a scheme's default", () => {
   for (const [typed, address] of Object.entries({
     80: '127.0.0.1:80',
-    'ws://localhost:80': 'localhost:80',
+    'ws://localhost:80': '127.0.0.1:80',
     443: '127.0.0.1:443',
   })) {
     assert.deepEqual(checkAddress(typed), { address }, typed);
   }
 });
 
-test('rejects every address on another machine', () => {
+test('rejects every address but 127.0.0.1', () => {
   const foreign = [
     'example.org:19222',
     '192.168.1.10:19222',
@@ -57,6 +55,9 @@ test('rejects every address on another machine', () => {
     '127.0.0.2:19222',
     '128.0.0.1',
     '[::]:19222',
+    '[::1]:19222',
+    '[::1]',
+    'http://[::1]:4000/',
     '[fe80::1]:19222',
     '127.0.0.1.example.org:19222',
     'localhost.example.org',
@@ -106,13 +107,13 @@ test('asks for an address if none is given', () => {
   assert.match(checkAddress('   ').error, /Enter an address/);
 });
 
-test('a new installation is on and uses the address from relay.json', async () => {
+test('a new installation is on and uses the address from pairing.json', async () => {
   const { readSettings } = await installed(4321);
   const { address, enabled } = await readSettings();
   assert.deepEqual({ address, enabled }, { address: '127.0.0.1:4321', enabled: true });
 });
 
-test('uses the default port if relay.json is unreadable', async () => {
+test('uses the default port if pairing.json is unreadable', async () => {
   const { readSettings } = await installed();
   globalThis.fetch = async () => {
     throw new TypeError('Failed to fetch');
@@ -131,18 +132,30 @@ test('concurrent first reads and later starts get the same installation id', asy
 
 test('address and switch survive a restart of the worker', async () => {
   const { browser: fresh, saveAddress, saveEnabled } = await installed();
-  await saveAddress('localhost:4000');
+  await saveAddress('127.0.0.1:4000');
   await saveEnabled(false);
   const restarted = await newWorker(fresh)('settings.js');
   const { address, enabled } = await restarted.readSettings();
-  assert.deepEqual({ address, enabled }, { address: 'localhost:4000', enabled: false });
+  assert.deepEqual({ address, enabled }, { address: '127.0.0.1:4000', enabled: false });
 });
 
 test('does not store the installed address, so that a reinstall can change it', async () => {
   const { browser: fresh, readSettings, saveAddress } = await installed();
-  await saveAddress('localhost:4000');
+  await saveAddress('127.0.0.1:4000');
   await saveAddress('127.0.0.1:19222');
   assert.equal('address' in fresh.local, false);
-  fresh.installedPort = 5555;
+  fresh.pairingFile.port = 5555;
   assert.equal((await readSettings()).address, '127.0.0.1:5555');
+});
+
+test('dials 127.0.0.1 whatever an earlier version has stored', async () => {
+  const { browser: fresh, readSettings } = await installed();
+  for (const [stored, address] of Object.entries({
+    'localhost:4000': '127.0.0.1:4000',
+    '[::1]:4000': '127.0.0.1:19222',
+    'example.org:4000': '127.0.0.1:19222',
+  })) {
+    fresh.local.address = stored;
+    assert.equal((await readSettings()).address, address, stored);
+  }
 });

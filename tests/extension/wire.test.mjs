@@ -4,16 +4,19 @@
  */
 
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { FIXTURES_DIR } from '../harness/processes.mjs';
-import { FakeBrowser, settle } from './fake_chrome.mjs';
+import { FakeBrowser, FakePort, settle } from './fake_chrome.mjs';
 import { FakeSocket } from './fake_socket.mjs';
 import { startConnected, startWorker } from './worker.mjs';
 
 const FOLDER = path.join(FIXTURES_DIR, 'wire');
 const CHILD = '0F1E2D3C4B5A69788796A5B4C3D2E1F0';
+/** The secret, nonces and proofs of the handshake in the fixtures. */
+const HANDSHAKE = JSON.parse(readFileSync(path.join(FIXTURES_DIR, 'handshake.json'), 'utf8'));
 const used = new Set();
 
 async function fixture(name, direction) {
@@ -66,11 +69,62 @@ async function callWorker(name, socket) {
 
 // ---- to the relay ----
 
-test('hello', async () => {
-  const browser = new FakeBrowser();
-  browser.local.installId = '6f1f3c0e-7a54-4c1e-9d53-0b5a8a6f2d11';
+/** A worker that is paired as in the fixtures and uses the nonce in them. */
+async function startInFixture(t) {
+  const browser = browserWith();
+  browser.local.installId = HANDSHAKE.installId;
+  browser.pairingFile.secret = HANDSHAKE.secret;
+  t.mock.method(crypto, 'getRandomValues', (bytes) => {
+    bytes.set(Buffer.from(HANDSHAKE.extensionNonce, 'base64url'));
+    return bytes;
+  });
   await startWorker(browser);
-  await assertSends('hello', FakeSocket.last, () => FakeSocket.last.accept());
+  const watcher = new FakePort();
+  browser.chrome.runtime.onConnect.fire(watcher);
+  return { browser, socket: FakeSocket.last, status: () => watcher.posted.at(-1) };
+}
+
+test('hello in reply to challenge', async (t) => {
+  const { socket } = await startInFixture(t);
+  const challenge = await fixture('challenge', 'to-extension');
+  await assertSends('hello', socket, () => socket.receive(challenge));
+});
+
+test('browser in reply to welcome', async (t) => {
+  const { socket, status } = await startInFixture(t);
+  socket.receive(await fixture('challenge', 'to-extension'));
+  await settle();
+  socket.frames.length = 0;
+  const welcome = await fixture('welcome', 'to-extension');
+  await assertSends('browser', socket, () => socket.receive(welcome));
+  const { state, version, name } = status();
+  assert.deepEqual(
+    { state, version, name },
+    { state: 'connected', version: '0.1.0', name: 'chrome' },
+  );
+});
+
+test('busy', async (t) => {
+  const { socket, status } = await startInFixture(t);
+  socket.receive(await fixture('challenge', 'to-extension'));
+  await settle();
+  socket.receive(await fixture('busy', 'to-extension'));
+  await settle();
+  const { state, holder } = status();
+  assert.deepEqual({ state, holder }, { state: 'busy', holder: 'edge' });
+});
+
+test('status', async (t) => {
+  const { socket, status } = await startInFixture(t);
+  socket.receive(await fixture('challenge', 'to-extension'));
+  await settle();
+  socket.receive(await fixture('welcome', 'to-extension'));
+  await settle();
+  socket.receive(await fixture('status', 'to-extension'));
+  assert.deepEqual(status().agents, [
+    { name: 'playwright (node, pid 4711)', tabs: [412, 415] },
+    { name: 'claude (pid 4822)', tabs: [] },
+  ]);
 });
 
 test('cdpEvent of a page', async () => {

@@ -8,6 +8,7 @@
 import { register } from 'node:module';
 import { FakeBrowser, settle } from './fake_chrome.mjs';
 import { FakeSocket } from './fake_socket.mjs';
+import { challenge, factsOf, newNonce, welcome } from '../harness/handshake.mjs';
 
 const EXTENSION = new URL('../../extension/', import.meta.url);
 
@@ -22,14 +23,15 @@ const hook = `
   }`;
 register(`data:text/javascript,${encodeURIComponent(hook)}`);
 
-// A worker's long timers must not keep the test process alive after the last test.
+let starts = 0;
+
+// A worker's timers end with it: when the next one starts, and after the last test.
 const { setTimeout } = globalThis;
 globalThis.setTimeout = (callback, ms, ...args) => {
-  const timer = setTimeout(callback, ms, ...args);
-  return ms >= 1_000 ? timer.unref() : timer;
+  const start = starts;
+  const timer = setTimeout(() => start === starts && callback(...args), ms);
+  return ms >= 250 ? timer.unref() : timer;
 };
-
-let starts = 0;
 
 /**
  * A new worker in this browser, with none of its modules loaded yet.
@@ -42,7 +44,7 @@ export function newWorker(browser) {
   setGlobals({
     chrome: browser.chrome,
     WebSocket: FakeSocket,
-    fetch: async () => ({ json: async () => ({ port: browser.installedPort }) }),
+    fetch: (url, options) => browser.fetch(url, options),
     navigator: {
       userAgent:
         'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/156.0.0.0 Safari/537.36',
@@ -51,6 +53,7 @@ export function newWorker(browser) {
           fullVersionList: [
             { brand: 'Not A Brand', version: '1' },
             { brand: 'Chromium', version: '156.0.8078.79' },
+            { brand: 'Google Chrome', version: '156.0.8078.79' },
           ],
         }),
       },
@@ -72,12 +75,24 @@ export async function startWorker(browser) {
   await settle();
 }
 
-/** Starts the worker with a relay connected. Returns the socket, with the `hello` frame removed. */
+/** Sends a challenge, and returns what the proofs of this connection are about. */
+export async function sendChallenge(socket, nonce = newNonce()) {
+  socket.receive(challenge(nonce));
+  await settle();
+  return factsOf(nonce, JSON.parse(socket.frames.at(-1)), new URL(socket.url).host);
+}
+
+/** Completes the handshake on this socket as the user's relay does. */
+export async function acceptSocket(socket = FakeSocket.last, options) {
+  socket.receive(welcome(await sendChallenge(socket), options));
+  await settle();
+}
+
+/** Starts the worker with a relay connected. Returns the socket, with all frames removed. */
 export async function startConnected(browser) {
   await startWorker(browser);
   const socket = FakeSocket.last;
-  socket.accept();
-  await settle();
+  await acceptSocket(socket);
   socket.frames.length = 0;
   return socket;
 }

@@ -5,7 +5,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -148,10 +148,15 @@ function statusOf(port) {
   };
 }
 
-/** The extension as a user installs it, configured for a relay's port. */
-async function installExtension(port) {
+/**
+ * The extension as a user installs it, paired with the relay that has this home, and without the
+ * tab that welcomes a user.
+ */
+async function installExtension({ port, home }) {
   const folder = await temporaryFolder('extension');
-  const child = spawn(TABWIRE, ['install-extension', '--to', folder.path, '--port', String(port)], {
+  const args = ['install-extension', '--to', folder.path, '--port', String(port), '--no-welcome'];
+  const child = spawn(TABWIRE, args, {
+    env: { ...process.env, TABWIRE_HOME: home.path },
     stdio: 'ignore',
   });
   const [code] = await once(child, 'exit');
@@ -159,6 +164,16 @@ async function installExtension(port) {
     throw new Error(`install-extension exited with ${code}`);
   }
   return folder;
+}
+
+/** A copy of the extension with this content of `pairing.json`, for tests without a real relay. */
+export async function copyExtension(pairing) {
+  const folder = await temporaryFolder('extension');
+  await cp(EXTENSION_DIR, folder.path, { recursive: true });
+  const pair = (content) =>
+    writeFile(path.join(folder.path, 'pairing.json'), JSON.stringify(content));
+  await pair(pairing);
+  return { ...folder, pair };
 }
 
 const chromiumArgs = ({ profile, extensions, args }) => [
@@ -194,13 +209,13 @@ function debuggingUrl(child, log) {
 }
 
 /**
- * A real headless Chromium, with the extension if a relay's port is given. Its own debugging port
- * is open too, for what only a test may see: state inside the extension, and how Chrome itself
- * behaves. `extensions` are folders of further extensions to load.
+ * A real headless Chromium, with the extension if a relay is given. Its own debugging port is open
+ * too, for what only a test may see: state inside the extension, and how Chrome itself behaves.
+ * `extensions` are folders of further extensions to load.
  */
-export async function startChromium({ relayPort, args = [], extensions = [] } = {}) {
+export async function startChromium({ relay, args = [], extensions = [] } = {}) {
   const profile = await temporaryFolder('profile');
-  const installed = relayPort === undefined ? undefined : await installExtension(relayPort);
+  const installed = relay && (await installExtension(relay));
   const folders = installed ? [installed.path, ...extensions] : extensions;
   const child = spawn(CHROMIUM, chromiumArgs({ profile, extensions: folders, args }), {
     stdio: ['ignore', 'ignore', 'pipe'],
@@ -223,7 +238,7 @@ export async function startChromium({ relayPort, args = [], extensions = [] } = 
 export async function startChain(options = {}) {
   const relay = await startRelay(options);
   const chromium = await startChromium({
-    relayPort: relay.port,
+    relay,
     args: options.chromiumArgs,
     extensions: options.extensions,
   });

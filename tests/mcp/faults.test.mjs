@@ -71,7 +71,7 @@ test('reports a browser that was killed, and uses the next one', async () => {
     const gone = await agent.execute('page.title()');
     assert.equal(gone.error.kind, 'no-extension');
     assert.match(gone.text, /Ask the user to open the browser that has the Tabwire extension/);
-    next = await startChromium({ relayPort: chain.relay.port });
+    next = await startChromium({ relay: chain.relay });
     await until('the extension connects', async () => (await chain.relay.status()).extension);
     const { text } = await agent.execute(
       `const { n } = state; await page.goto('${site.url('/')}'); [n, await page.title()]`,

@@ -19,7 +19,7 @@ import { fileURLToPath } from 'node:url';
 
 import { chromium as playwright } from 'playwright-core';
 
-import { connectBare } from '../harness/bare_client.mjs';
+import { connectRaw } from '../harness/raw_client.mjs';
 import { CHROMIUM, EXTENSION_ID, TABWIRE } from '../harness/processes.mjs';
 import { toPng } from './framebuffer.mjs';
 import { PAGES } from './pages.mjs';
@@ -89,9 +89,13 @@ async function startRelay(home) {
 }
 
 /** The extension as a person installs it, pinned to the toolbar. */
-async function startBrowser({ folder, display, sitesPort }) {
+async function startBrowser({ folder, home, display, sitesPort }) {
   const [extension, profile] = [path.join(folder, 'extension'), path.join(folder, 'profile')];
-  await once(start(TABWIRE, ['install-extension', '--to', extension], { stdio: 'ignore' }), 'exit');
+  const install = start(TABWIRE, ['install-extension', '--to', extension, '--no-welcome'], {
+    env: { ...process.env, TABWIRE_HOME: home },
+    stdio: 'ignore',
+  });
+  await once(install, 'exit');
   const preferences = {
     extensions: { pinned_extensions: [EXTENSION_ID] },
     signin: { allowed: false, allowed_on_next_startup: false },
@@ -123,7 +127,7 @@ async function startBrowser({ folder, display, sitesPort }) {
 
 /** Opens the popup as a click on the extension's button would. */
 async function openPopup(ownUrl) {
-  const client = await connectBare(ownUrl);
+  const client = await connectRaw(ownUrl);
   const { targetInfos } = await client.send('Target.getTargets');
   const { targetId } = targetInfos.find(
     ({ type, url }) => type === 'service_worker' && url.includes(EXTENSION_ID),
@@ -144,12 +148,14 @@ async function takePicture(folder) {
   const display = await startDisplay(folder);
   const home = path.join(folder, 'home');
   const cdpUrl = await startRelay(home);
-  const ownUrl = await startBrowser({ folder, display, sitesPort: await startSites() });
+  const ownUrl = await startBrowser({ folder, home, display, sitesPort: await startSites() });
   await waitFor('all tabs', async () => {
     const status = await (await fetch(`http://127.0.0.1:${PORT}/`)).json();
     return status.extension && status.targets === Object.keys(PAGES).length;
   });
-  const agent = await playwright.connectOverCDP(cdpUrl.trim());
+  const agent = await playwright.connectOverCDP(cdpUrl.trim(), {
+    headers: { 'X-Tabwire-Client': 'Claude Code' },
+  });
   for (const name of IN_USE) {
     const page = agent
       .contexts()[0]

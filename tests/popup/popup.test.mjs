@@ -1,10 +1,11 @@
 /** The popup in a real Chromium, with a real relay and a real client. */
 
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { after, afterEach, before, beforeEach, test } from 'node:test';
-import { isDeepStrictEqual } from 'node:util';
+import { isDeepStrictEqual, promisify } from 'node:util';
 import { chromium } from 'playwright-core';
-import { EXTENSION_ID, startChain, startRelay, until } from '../harness/processes.mjs';
+import { EXTENSION_ID, startChain, startRelay, TABWIRE, until } from '../harness/processes.mjs';
 import { startSite } from '../harness/site.mjs';
 
 const NAMES = ['Alpha', 'Beta', 'Gamma'];
@@ -59,6 +60,12 @@ async function waitForList(id, names) {
   );
 }
 
+/** Uses a tab: reads its title. */
+function titleOf(client, name) {
+  const pages = client.contexts()[0].pages();
+  return pages.find((page) => page.url() === site.url(`/${name}`)).title();
+}
+
 /** Connects a client to the relay and uses these tabs. It disconnects after the test. */
 async function useTabs(t, ...names) {
   const client = await chromium.connectOverCDP(chain.cdpUrl);
@@ -67,12 +74,9 @@ async function useTabs(t, ...names) {
     await until('the client to disconnect', async () => (await chain.relay.status()).clients === 0);
   });
   for (const name of names) {
-    const page = client
-      .contexts()[0]
-      .pages()
-      .find((candidate) => candidate.url() === site.url(`/${name}`));
-    assert.equal(await page.title(), name);
+    assert.equal(await titleOf(client, name), name);
   }
+  return client;
 }
 
 function serviceWorker() {
@@ -112,6 +116,16 @@ test('lists only the tabs that a client has used as in use', async (t) => {
   await waitForList('in-use', ['Beta']);
   await waitForList('others', ['about:blank', 'Alpha', 'Gamma']);
   assert.deepEqual(await attachedTitles(), ['Beta']);
+});
+
+test('names an agent, first without a tab and then beside the tab it uses', async (t) => {
+  const client = await useTabs(t);
+  const idle = popup.locator('#idle-agents .agent');
+  await idle.waitFor();
+  const name = await idle.textContent();
+  await titleOf(client, 'Beta');
+  await popup.locator('#in-use').getByText(`Used by ${name}`).waitFor();
+  await idle.waitFor({ state: 'hidden' });
 });
 
 test('lists no restricted pages', async (t) => {
@@ -177,10 +191,10 @@ test('connects to a saved address and keeps it', async (t) => {
   await addressField().fill('localhost:1');
   await saveButton().click();
   await waitForHeadline('Not connected');
-  await waitForExplanation('No relay found at localhost:1.');
+  await waitForExplanation('No relay found at 127.0.0.1:1.');
   await popup.reload();
   await waitForHeadline('Not connected');
-  assert.equal(await addressField().inputValue(), 'localhost:1');
+  assert.equal(await addressField().inputValue(), '127.0.0.1:1');
   await addressField().fill(` ${chain.relay.port} `);
   await saveButton().click();
   await waitForHeadline('Connected');
@@ -200,6 +214,22 @@ test('the switch disconnects and releases the tabs, then connects again', async 
   await enabledSwitch().click();
   await waitForHeadline('Connected');
   await until('the extension to connect', async () => (await chain.relay.status()).extension);
+});
+
+// ---- pairing ----
+
+// From here on, the relay knows this browser by its code.
+test('pairs again with a code that `tabwire pair` prints', async () => {
+  const env = { ...process.env, TABWIRE_HOME: chain.relay.home.path };
+  const { stdout } = await promisify(execFile)(TABWIRE, ['pair'], { env });
+  const [code] = /tabwire:\d+:[\w-]{43}/.exec(stdout);
+  await popup.getByText('Pairing', { exact: true }).click();
+  await popup.getByLabel('Pairing code').fill(code);
+  await popup.getByRole('button', { name: 'Pair', exact: true }).click();
+  await until('the code to be in use', () =>
+    serviceWorker().evaluate(async () => 'pairing' in (await chrome.storage.local.get('pairing'))),
+  );
+  await waitForHeadline('Connected');
 });
 
 // ---- restarts ----

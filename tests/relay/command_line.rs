@@ -55,7 +55,7 @@ async fn status_shows_connections_as_json() {
     );
     assert_eq!(
         status["relay"],
-        json!({ "status": "ok", "extension": true, "targets": 2, "clients": 1 })
+        json!({ "status": "ok", "extension": true, "browsers": 1, "targets": 2, "clients": 1 })
     );
     assert_eq!(
         (&status["clientSlot"]["busy"], &status["clientSlot"]["mode"]),
@@ -156,28 +156,44 @@ fn install_extension_writes_a_folder_configured_for_the_port() {
     for part in [to.to_str().unwrap(), "4321", "chrome://extensions"] {
         assert!(exit.stdout.contains(part), "{part}: {}", exit.stdout);
     }
-    assert_eq!(read_json(&to.join("relay.json")), json!({ "port": 4321 }));
+    let pairing = read_json(&to.join("pairing.json"));
+    assert_eq!(pairing["port"], 4321);
+    assert_eq!(pairing["secret"].as_str().unwrap().len(), 43);
     let manifest = read_json(&to.join("manifest.json"));
     assert_eq!(manifest["manifest_version"], 3);
     let worker = manifest["background"]["service_worker"].as_str().unwrap();
     assert!(to.join(worker).is_file(), "{worker}");
-    assert!(!home.exists(), "writes nothing else");
+    assert!(
+        to.read_dir()
+            .unwrap()
+            .all(|file| file.unwrap().path().is_file()),
+        "it is flat"
+    );
+    // Writing a newer version over it keeps the pairing.
+    install_extension(&home, &to, &["--port", "4322"]);
+    let again = read_json(&to.join("pairing.json"));
+    assert_eq!(
+        (&again["port"], &again["secret"]),
+        (&json!(4322), &pairing["secret"])
+    );
 }
 
 #[test]
-fn install_extension_writes_to_the_home_by_default() {
+fn install_extension_writes_a_visible_folder_by_default() {
     let folder = TempDir::new().unwrap();
     let home = folder.path().join("home");
     let exit = run(&home, &["install-extension"], &[]);
     assert_eq!(exit.code, Some(0), "{exit:?}");
-    assert!(home.join("extension/manifest.json").is_file());
+    let to = folder.path().join("Tabwire Extension");
+    assert!(to.join("manifest.json").is_file());
+    assert!(exit.stdout.contains(to.to_str().unwrap()), "{exit:?}");
 }
 
 #[test]
 fn install_extension_refuses_a_folder_with_other_files() {
-    let folder = TempDir::new().unwrap();
+    let (folder, home) = (TempDir::new().unwrap(), TempDir::new().unwrap());
     fs::write(folder.path().join("thesis.txt"), "years").unwrap();
-    let exit = install_extension(&folder.path().join("home"), folder.path(), &[]);
+    let exit = install_extension(&home.path().join("home"), folder.path(), &[]);
     assert_eq!(exit.code, Some(1));
     assert!(exit.stderr.contains("other files"), "{exit:?}");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
@@ -195,12 +211,16 @@ fn browsers_lists_executables_on_the_search_path() {
     let exit = run(&home, &["browsers", "--json"], &environment);
     assert_eq!(exit.code, Some(0));
     let browsers: Value = serde_json::from_str(&exit.stdout).unwrap();
-    assert_eq!(browsers, json!([{ "name": "chromium", "path": chromium }]));
+    let installed = json!([{ "name": "chromium", "path": chromium }]);
+    assert_eq!(browsers, json!({ "paired": [], "installed": installed }));
     let exit = run(&home, &["browsers"], &environment);
-    assert!(
-        exit.stdout.starts_with("chromium") && exit.stdout.contains(chromium.to_str().unwrap()),
-        "{exit:?}"
-    );
+    for part in [
+        "No browser is paired",
+        "chromium",
+        chromium.to_str().unwrap(),
+    ] {
+        assert!(exit.stdout.contains(part), "{part}: {exit:?}");
+    }
 }
 
 #[test]

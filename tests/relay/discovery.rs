@@ -14,7 +14,7 @@ async fn target_infos(client: &mut Client) -> Value {
 }
 
 #[tokio::test]
-async fn browser_version_comes_from_the_hello() {
+async fn browser_version_comes_from_the_introduction() {
     let (_relay, extension, mut client) = start(&[1]).await;
     let version = client.ok("Browser.getVersion", json!({})).await;
     assert_eq!(version["product"], "Chrome/156.0.8078.79");

@@ -248,7 +248,8 @@ async fn signals_close_connections_and_remove_the_files() {
         });
         let stopped = relay.stop(signal).await;
         assert_eq!(stopped.exit.code, Some(0), "{:?}", stopped.exit);
-        assert_eq!(names_in(&stopped.home), ["auth-token"], "{signal:?}");
+        let left = ["auth-token", "paired.json", "paired.lock"];
+        assert_eq!(names_in(&stopped.home), left, "{signal:?}");
         let (client, extension) = closing.await.unwrap();
         assert_eq!(client.unwrap().0, 1001);
         assert_eq!(extension.unwrap().0, 1001);

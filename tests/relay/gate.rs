@@ -58,8 +58,8 @@ async fn accepts_only_its_own_extension() {
 async fn accepts_an_extension_id_from_the_command_line_as_well() {
     let relay = Relay::start(&["--extension-id", OTHER_ID]).await;
     for id in [OTHER_ID, EXTENSION_ID] {
-        let extension = ScriptedExtension::open(&relay, id, &[tab(1)]).await;
-        extension.send_hello().await;
+        let installation = relay.installation();
+        let extension = ScriptedExtension::open_as(&relay, &installation, id, &[tab(1)]).await;
         relay.until_extension(true).await;
         extension.drop_connection().await;
         relay.until_extension(false).await;

@@ -7,13 +7,17 @@
 )]
 
 mod command_line;
+mod debug_http;
 mod discovery;
 mod faults;
 mod files;
 mod gate;
 mod limits;
+mod many_browsers;
+mod pairing;
 #[cfg(target_os = "linux")]
 mod peers;
+mod proofs;
 mod replies;
 mod secrecy;
 mod sessions;

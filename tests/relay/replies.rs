@@ -1,7 +1,7 @@
 //! Every request gets exactly one reply, and an error reply names the cause.
 
 use serde_json::{Value, json};
-use tabwire_tests::{Client, EXTENSION_ID, Relay, ScriptedExtension, tab, target_of};
+use tabwire_tests::{Client, Relay, ScriptedExtension, tab, target_of};
 use tokio_tungstenite::tungstenite::Message;
 
 use crate::setup::{
@@ -151,13 +151,15 @@ async fn fails_commands_without_delay_while_no_extension_is_connected() {
 }
 
 #[tokio::test]
-async fn holds_commands_until_the_extension_has_sent_its_hello() {
+async fn holds_commands_until_the_extension_has_listed_its_tabs() {
     let relay = Relay::start(&[]).await;
-    let extension = ScriptedExtension::open(&relay, EXTENSION_ID, &[tab(1)]).await;
+    let mut extension = ScriptedExtension::open(&relay, &[]).await;
+    extension.hold("listTabs");
+    let list = extension.held_call("listTabs").await;
     let mut client = Client::connect(&relay).await;
     let targets = client.send(None, "Target.getTargets", json!({})).await;
     let version = client.send(None, "Browser.getVersion", json!({})).await;
-    extension.send_hello().await;
+    extension.reply(&list, json!({ "tabs": [tab(1)] })).await;
     let targets = client.reply_to(targets).await.unwrap();
     assert_eq!(targets["targetInfos"].as_array().unwrap().len(), 1);
     let version = client.reply_to(version).await.unwrap();
@@ -167,9 +169,8 @@ async fn holds_commands_until_the_extension_has_sent_its_hello() {
 #[tokio::test]
 async fn fails_held_commands_if_the_extension_disconnects_before_it_is_ready() {
     let relay = Relay::start(&[]).await;
-    let extension = ScriptedExtension::open(&relay, EXTENSION_ID, &[tab(1)]).await;
+    let extension = ScriptedExtension::open(&relay, &[tab(1)]).await;
     extension.hold("listTabs");
-    extension.send_hello().await;
     extension.until_called("listTabs", 1).await;
     let mut client = Client::connect(&relay).await;
     let id = client.send(None, "Target.getTargets", json!({})).await;

@@ -6,10 +6,10 @@ use std::time::SystemTime;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tabwire_tests::{
-    Client, EXTENSION_ID, Relay, ScriptedExtension, StartOptions, http, tab, until,
+    Client, EXTENSION_ID, Relay, ScriptedExtension, StartOptions, http, tab, target_of, until,
 };
 
-use crate::setup::{MULTI_CLIENT, assert_message, echo, start_with_live_session};
+use crate::setup::{MULTI_CLIENT, assert_message, echo, start, start_with_live_session};
 
 /// Milliseconds since 1970, as in `connectedAt`.
 fn now() -> u64 {
@@ -32,32 +32,50 @@ async fn upgrade_client(relay: &Relay) -> http::Response {
 }
 
 #[tokio::test]
-async fn rejects_a_second_extension_with_409() {
+async fn rejects_a_second_browser_and_names_the_first() {
     let relay = Relay::start(&[]).await;
-    let origin = format!("chrome-extension://{EXTENSION_ID}");
-    let headers = [("Origin", origin.as_str())];
-    let start = now();
     let first = ScriptedExtension::connect(&relay, &[tab(1)]).await;
-    let (_, response) = http::upgrade(relay.port, "/extension", &headers).await;
-    assert_eq!(response.status, 409);
-    let body = response.json();
-    assert_eq!(body["holder"], origin);
-    assert_connected_since(start, &body);
-    assert!(
-        body["error"].as_str().unwrap().contains("Another browser"),
-        "{body}"
-    );
+    let second = relay.installation().with_id(2);
+    let refused = ScriptedExtension::prove(&relay, &second, EXTENSION_ID, false).await;
+    let refused = refused.unwrap_err();
+    assert_eq!(refused.busy.unwrap()["holder"], "chrome");
+    assert_eq!(refused.close, Some(4409));
     first.drop_connection().await;
     until("the slot is free", async || {
-        let (_, response) = http::upgrade(relay.port, "/extension", &headers).await;
-        (response.status == 101).then_some(())
+        let proven = ScriptedExtension::prove(&relay, &second, EXTENSION_ID, false).await;
+        proven.ok()
     })
     .await;
 }
 
+#[tokio::test]
+async fn browser_that_the_user_prefers_takes_the_slot() {
+    let (relay, first, mut client) = start(&[1]).await;
+    let second = relay.installation().with_id(2);
+    let _second = ScriptedExtension::take_over(&relay, &second, &[tab(2)]).await;
+    assert_eq!(first.wait_for_close().await.unwrap().0, 4409);
+    relay.until_extension(true).await;
+    let infos = client.ok("Target.getTargets", json!({})).await;
+    assert_eq!(infos["targetInfos"][0]["targetId"], target_of(2), "{infos}");
+    assert_eq!(infos["targetInfos"].as_array().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn browser_that_connects_again_replaces_its_earlier_connection() {
+    let (relay, first, mut client, session) = start_with_live_session().await;
+    first.stop_replying();
+    let _again = ScriptedExtension::connect(&relay, &[tab(1)]).await;
+    let params = json!({ "expression": "2" });
+    let result = client
+        .ok_in(&session, "Runtime.evaluate", params.clone())
+        .await;
+    assert_eq!(result, echo("Runtime.evaluate", &params));
+    assert_eq!(first.wait_for_close().await.unwrap().0, 4409);
+}
+
 /// Depends on the relay's clock: it pings every 5 seconds and waits 10 seconds for the pong.
 #[tokio::test]
-async fn replaces_an_extension_that_stops_replying() {
+async fn disconnects_an_extension_that_stops_replying() {
     let (relay, hung, mut client, session) = start_with_live_session().await;
     hung.stop_replying();
     let params = json!({ "expression": "click()" });
@@ -82,17 +100,6 @@ async fn replaces_an_extension_that_stops_replying() {
     assert!(reason.contains("ping"), "{reason}");
 }
 
-/// Depends on the relay's clock, like the test above.
-#[tokio::test]
-async fn replaces_an_extension_that_sends_no_hello() {
-    let relay = Relay::start(&[]).await;
-    let silent = ScriptedExtension::open(&relay, EXTENSION_ID, &[]).await;
-    let (code, reason) = silent.wait_for_close().await.unwrap();
-    assert_eq!(code, 1008);
-    assert!(reason.contains("hello"), "{reason}");
-    ScriptedExtension::connect(&relay, &[]).await;
-}
-
 #[tokio::test]
 async fn rejects_a_second_client_with_409() {
     let relay = Relay::start(&[]).await;
@@ -108,7 +115,7 @@ async fn rejects_a_second_client_with_409() {
     assert_eq!(body["activeClientId"], slot["activeClientId"]);
     assert!(body["activeClientId"].is_string(), "{body}");
     assert_connected_since(start, &body);
-    assert_eq!(body.as_object().unwrap().len(), 3, "{body}");
+    assert_eq!(body["client"]["name"], "unnamed client", "{body}");
 }
 
 #[tokio::test]
@@ -211,13 +218,13 @@ async fn root_page_shows_only_counts() {
     let relay = Relay::start(MULTI_CLIENT).await;
     assert_eq!(
         relay.get("/").await,
-        json!({ "status": "ok", "extension": false, "targets": 0, "clients": 0 })
+        json!({ "status": "ok", "extension": false, "browsers": 0, "targets": 0, "clients": 0 })
     );
     let extension = ScriptedExtension::connect(&relay, &[tab(1), tab(2), tab(3)]).await;
     let (first, _second) = (Client::connect(&relay).await, Client::connect(&relay).await);
     assert_eq!(
         relay.get("/").await,
-        json!({ "status": "ok", "extension": true, "targets": 3, "clients": 2 })
+        json!({ "status": "ok", "extension": true, "browsers": 1, "targets": 3, "clients": 2 })
     );
     extension
         .send_event("tabRemoved", json!({ "tabId": 2 }))
@@ -229,7 +236,8 @@ async fn root_page_shows_only_counts() {
     first.close().await;
     relay.until_clients(1).await;
     extension.drop_connection().await;
-    let expected = json!({ "status": "ok", "extension": false, "targets": 0, "clients": 1 });
+    let expected =
+        json!({ "status": "ok", "extension": false, "browsers": 0, "targets": 0, "clients": 1 });
     until("the extension is disconnected", async || {
         (relay.get("/").await == expected).then_some(())
     })
@@ -239,7 +247,7 @@ async fn root_page_shows_only_counts() {
 #[tokio::test]
 async fn client_slot_shows_the_active_client() {
     let relay = Relay::start(&[]).await;
-    let free = json!({ "mode": "single-active", "busy": false, "activeClientId": null, "connectedAt": null, "clients": 0 });
+    let free = json!({ "mode": "single-active", "busy": false, "activeClientId": null, "connectedAt": null, "clients": 0, "connected": [] });
     assert_eq!(relay.get("/client-slot").await, free);
     let start = now();
     let client = Client::connect(&relay).await;

@@ -27,8 +27,24 @@ impl Client {
         Self::connect_with(relay.port, &relay.token()).await
     }
 
+    /// Connects to the browser with this name.
+    pub async fn connect_to(relay: &Relay, browser: &str) -> Self {
+        let path = format!("{}&browser={browser}", relay.cdp_path());
+        Self::open(relay.port, &path, &[]).await
+    }
+
+    /// Connects with a name of its own.
+    pub async fn connect_as(relay: &Relay, name: &str) -> Self {
+        let headers = [("X-Tabwire-Client", name)];
+        Self::open(relay.port, &relay.cdp_path(), &headers).await
+    }
+
     pub async fn connect_with(port: u16, token: &str) -> Self {
-        let opened = link::open(port, &format!("/cdp?token={token}"), &[]).await;
+        Self::open(port, &format!("/cdp?token={token}"), &[]).await
+    }
+
+    async fn open(port: u16, path: &str, headers: &[(&str, &str)]) -> Self {
+        let opened = link::open(port, path, headers).await;
         let socket = opened.unwrap_or_else(|status| panic!("/cdp responded with {status}"));
         Self {
             socket,

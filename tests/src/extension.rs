@@ -1,4 +1,4 @@
-//! A scripted extension. It sends the hello, answers pings, and replies to calls as a browser
+//! A scripted extension. It proves who it is, answers pings, and replies to calls as a browser
 //! would, except to those that the test holds. It records every call.
 
 use std::collections::BTreeSet;
@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 use tokio_tungstenite::tungstenite::Message;
 
 use crate::link::{self, Socket};
-use crate::{Relay, until, within};
+use crate::{Installation, Relay, introduction, target_of, within};
 
 /// The id that the relay accepts by default.
 pub const EXTENSION_ID: &str = "jdnijfjfenoiidgbdaeakppincocjdkn";
@@ -53,7 +53,22 @@ struct Script {
     held: Mutex<BTreeSet<String>>,
     /// Every call received, in order.
     calls: watch::Sender<Vec<Call>>,
+    /// The last status that the relay sent.
+    status: watch::Sender<Value>,
     behavior: watch::Sender<Behavior>,
+}
+
+/// How the relay refuses an extension.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// The parameters of `busy`.
+    pub busy: Option<Value>,
+    pub close: Option<u16>,
+}
+
+/// The `Origin` header of an extension.
+pub fn origin(id: &str) -> String {
+    format!("chrome-extension://{id}")
 }
 
 pub struct ScriptedExtension {
@@ -69,30 +84,76 @@ pub struct ScriptedExtension {
 impl ScriptedExtension {
     /// Connects with these tabs and waits until the relay has listed them.
     pub async fn connect(relay: &Relay, tabs: &[Value]) -> Self {
-        let extension = Self::open(relay, EXTENSION_ID, tabs).await;
-        extension.send_hello().await;
+        let extension = Self::open(relay, tabs).await;
         relay.until_extension(true).await;
         extension
     }
 
-    /// Connects without sending the hello.
-    pub async fn open(relay: &Relay, id: &str, tabs: &[Value]) -> Self {
-        let origin = format!("chrome-extension://{id}");
-        // The slot of an extension that has just disconnected may still be taken. The real
-        // extension retries too.
-        let socket = until("get the extension's slot", async || {
-            match link::open(relay.port, "/extension", &[("Origin", &origin)]).await {
-                Ok(socket) => Some(socket),
-                Err(409) => None,
-                Err(status) => panic!("/extension responded with {status}"),
-            }
+    /// Connects as the relay's own installation. Does not wait until the tabs are listed.
+    pub async fn open(relay: &Relay, tabs: &[Value]) -> Self {
+        Self::open_as(relay, &relay.installation(), EXTENSION_ID, tabs).await
+    }
+
+    /// As `open`, as another installation and with another extension's origin.
+    pub async fn open_as(
+        relay: &Relay,
+        installation: &Installation,
+        id: &str,
+        tabs: &[Value],
+    ) -> Self {
+        let mut socket = Self::prove(relay, installation, id, false).await.unwrap();
+        let message = Message::text(introduction().to_string());
+        socket.send(message).await.unwrap();
+        Self::run(socket, tabs)
+    }
+
+    /// Takes the slot of another browser, as a user can do in the popup.
+    pub async fn take_over(relay: &Relay, installation: &Installation, tabs: &[Value]) -> Self {
+        let socket = Self::prove(relay, installation, EXTENSION_ID, true).await;
+        let mut socket = socket.unwrap();
+        let message = Message::text(introduction().to_string());
+        socket.send(message).await.unwrap();
+        Self::run(socket, tabs)
+    }
+
+    /// Connects and proves who it is, and nothing else.
+    pub async fn prove(
+        relay: &Relay,
+        installation: &Installation,
+        id: &str,
+        take_over: bool,
+    ) -> Result<Socket, Refused> {
+        let origin = origin(id);
+        let opened = link::open(relay.port, "/extension", &[("Origin", &origin)]).await;
+        let mut socket = opened.expect("/extension is a WebSocket");
+        let refused = |close: Option<(u16, String)>| Refused {
+            busy: None,
+            close: close.map(|(code, _)| code),
+        };
+        let challenge = link::read_text(&mut socket).await.map_err(refused)?;
+        let address = format!("127.0.0.1:{}", relay.port);
+        let hello = installation.hello(&challenge, &address, take_over);
+        let message = Message::text(hello.message.to_string());
+        socket.send(message).await.unwrap();
+        let answer = link::read_text(&mut socket).await.map_err(refused)?;
+        let answer = installation.check_answer(&hello, &address, &answer);
+        if answer["method"] == "welcome" {
+            return Ok(socket);
+        }
+        let closed = link::read_text(&mut socket).await.err().flatten();
+        Err(Refused {
+            busy: Some(answer["params"].clone()),
+            close: closed.map(|(code, _)| code),
         })
-        .await;
+    }
+
+    fn run(socket: Socket, tabs: &[Value]) -> Self {
         let (hold, held_calls) = mpsc::unbounded_channel();
         let script = Arc::new(Script {
             tabs: tabs.to_vec(),
             held: Mutex::default(),
             calls: watch::Sender::default(),
+            status: watch::Sender::default(),
             behavior: watch::Sender::new(Behavior::Normal),
         });
         // Short, so that unsent messages fill the socket and not this queue.
@@ -107,11 +168,11 @@ impl ScriptedExtension {
         }
     }
 
-    pub async fn send_hello(&self) {
-        let hello = json!({
-            "protocol": 1, "version": "0.1.0", "browser": "Chrome/156.0.8078.79", "userAgent": "Mozilla/5.0 (scripted)", "installId": "test",
-        });
-        self.send_event("hello", hello).await;
+    /// Waits until the status that the relay sends for the popup meets a condition.
+    pub async fn until_status(&self, what: &str, condition: impl Fn(&Value) -> bool) -> Value {
+        let mut status = self.script.status.subscribe();
+        let met = within(what, status.wait_for(|status| condition(status))).await;
+        met.unwrap().clone()
     }
 
     /// From now on the test replies to calls with this name (or CDP method).
@@ -269,7 +330,7 @@ impl Script {
             return None;
         }
         let Some(call) = read_call(text) else {
-            return Some(json!({ "method": "pong" }).to_string());
+            return self.on_notification(text);
         };
         self.calls.send_modify(|calls| calls.push(call.clone()));
         if self.held.lock().unwrap().contains(&call.name) {
@@ -289,7 +350,20 @@ impl Script {
     }
 }
 
-/// Returns `None` for a ping, the only message without an id.
+impl Script {
+    /// A message without an id: a ping, or a status for the popup.
+    fn on_notification(&self, text: &str) -> Option<String> {
+        let mut message: Value = serde_json::from_str(text).unwrap();
+        if message["method"] == "ping" {
+            return Some(json!({ "method": "pong" }).to_string());
+        }
+        assert_eq!(message["method"], "status", "{message}");
+        self.status.send_replace(message["params"].take());
+        None
+    }
+}
+
+/// Returns `None` for a message without an id.
 fn read_call(text: &str) -> Option<Call> {
     #[derive(Deserialize)]
     struct Envelope<'a> {
@@ -317,16 +391,4 @@ fn read_call(text: &str) -> Option<Call> {
         child: command.child_session_id,
         params: command.params.map_or(outer, RawValue::get).to_owned(),
     })
-}
-
-/// A tab as the extension lists it.
-pub fn tab(id: i64) -> Value {
-    json!({
-        "tabId": id, "targetId": target_of(id), "url": format!("https://example.com/{id}"), "title": format!("Tab {id}"), "status": "complete",
-    })
-}
-
-/// The DevTools target id of a tab.
-pub fn target_of(tab: i64) -> String {
-    format!("{:032X}", 0xAB00 + tab)
 }

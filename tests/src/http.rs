@@ -79,21 +79,21 @@ pub async fn exchange(port: u16, bytes: impl AsRef<[u8]>) -> (TcpStream, Respons
     (stream, response)
 }
 
+/// Reads no byte more than the response: a WebSocket's first message may follow it.
 async fn read_response(stream: &mut TcpStream) -> Response {
     let mut received = Vec::new();
-    let body_start = loop {
-        if let Some(at) = received.windows(4).position(|bytes| bytes == b"\r\n\r\n") {
-            break at + 4;
-        }
-        read_more(stream, &mut received).await;
-    };
-    let head = String::from_utf8_lossy(&received[..body_start]).to_lowercase();
+    while !received.ends_with(b"\r\n\r\n") {
+        read_more(stream, &mut received, 1).await;
+    }
+    let body_start = received.len();
+    let head = String::from_utf8_lossy(&received).to_lowercase();
     let length: usize = head
         .lines()
         .find_map(|line| line.strip_prefix("content-length: "))
         .map_or(0, |length| length.parse().unwrap());
     while received.len() < body_start + length {
-        read_more(stream, &mut received).await;
+        let missing = body_start + length - received.len();
+        read_more(stream, &mut received, missing).await;
     }
     let status = head
         .split(' ')
@@ -107,9 +107,10 @@ async fn read_response(stream: &mut TcpStream) -> Response {
     }
 }
 
-async fn read_more(stream: &mut TcpStream, received: &mut Vec<u8>) {
+async fn read_more(stream: &mut TcpStream, received: &mut Vec<u8>, most: usize) {
+    let mut limited = stream.take(most as u64);
     assert_ne!(
-        stream.read_buf(received).await.unwrap(),
+        limited.read_buf(received).await.unwrap(),
         0,
         "closed before the response was complete: {:?}",
         String::from_utf8_lossy(received)

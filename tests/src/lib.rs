@@ -10,17 +10,21 @@
 
 mod client;
 mod extension;
+mod handshake;
 pub mod http;
-mod link;
+pub mod link;
 mod process;
 mod relay;
+mod tab;
 
 use std::time::Duration;
 
 pub use client::{Client, Reply};
-pub use extension::{Call, EXTENSION_ID, ScriptedExtension, tab, target_of};
+pub use extension::{Call, EXTENSION_ID, Refused, ScriptedExtension, origin};
+pub use handshake::{Hello, INSTALL_ID, Installation, introduction};
 pub use process::{Exit, binary, run};
 pub use relay::{Relay, StartOptions, Stopped};
+pub use tab::{tab, target_of};
 
 /// Generous, because the machine may be busy. A passing test never waits this long.
 pub const TIMEOUT: Duration = Duration::from_secs(20);

@@ -1,18 +1,19 @@
 //! Opens a WebSocket to the relay, for either of its sides.
 
+use futures_util::StreamExt as _;
 use tokio::net::TcpStream;
 use tokio_tungstenite::WebSocketStream;
-use tokio_tungstenite::tungstenite::Error;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tokio_tungstenite::tungstenite::http::{HeaderName, HeaderValue};
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, WebSocketConfig};
+use tokio_tungstenite::tungstenite::{Error, Message};
 
 use crate::{http, within};
 
-pub(crate) type Socket = WebSocketStream<TcpStream>;
+pub type Socket = WebSocketStream<TcpStream>;
 
 /// Returns the HTTP status if the relay refuses the upgrade.
-pub(crate) async fn open(port: u16, path: &str, headers: &[(&str, &str)]) -> Result<Socket, u16> {
+pub async fn open(port: u16, path: &str, headers: &[(&str, &str)]) -> Result<Socket, u16> {
     let mut request = format!("ws://127.0.0.1:{port}{path}")
         .into_client_request()
         .unwrap();
@@ -40,6 +41,19 @@ pub(crate) async fn open(port: u16, path: &str, headers: &[(&str, &str)]) -> Res
 }
 
 /// The code and reason of a close frame.
-pub(crate) fn code_and_reason(frame: Option<CloseFrame>) -> Option<(u16, String)> {
+pub fn code_and_reason(frame: Option<CloseFrame>) -> Option<(u16, String)> {
     frame.map(|frame| (frame.code.into(), frame.reason.to_string()))
+}
+
+/// Reads the next text message. Otherwise returns the code and reason of the close frame, if there
+/// is one.
+pub async fn read_text(socket: &mut Socket) -> Result<String, Option<(u16, String)>> {
+    loop {
+        match within("read a message", socket.next()).await {
+            Some(Ok(Message::Text(text))) => return Ok(text.to_string()),
+            Some(Ok(Message::Close(frame))) => return Err(code_and_reason(frame)),
+            Some(Ok(_)) => {}
+            Some(Err(_)) | None => return Err(None),
+        }
+    }
 }

@@ -51,7 +51,12 @@ pub(crate) fn command(home: &Path) -> Command {
 /// Keeps the settings of this machine out of the process.
 pub(crate) fn isolate(command: &mut Command, home: &Path) {
     command.env("TABWIRE_HOME", home).stdin(Stdio::null());
-    for name in ["TABWIRE_CLIENT_MODE", "BF_CLIENT_MODE", "TABWIRE_LOG"] {
+    for name in [
+        "TABWIRE_BROWSER",
+        "TABWIRE_CLIENT_MODE",
+        "BF_CLIENT_MODE",
+        "TABWIRE_LOG",
+    ] {
         command.env_remove(name);
     }
 }

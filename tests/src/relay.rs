@@ -3,14 +3,14 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::process::{self, Exit};
-use crate::{binary, http, until};
+use crate::{Installation, binary, http, until};
 
 pub struct StartOptions<'a> {
     /// For `tabwire serve`.
@@ -44,6 +44,7 @@ pub struct Relay {
     /// before it replied can be read at once.
     output: TempDir,
     child: Child,
+    installation: OnceLock<Installation>,
 }
 
 /// What is left of a relay that was stopped.
@@ -90,6 +91,7 @@ impl Relay {
             folder,
             output,
             child,
+            installation: OnceLock::new(),
         };
         match relay.until_ready().await {
             Ok(port) => {
@@ -129,6 +131,13 @@ impl Relay {
     /// For another relay that uses the same home.
     pub fn shared_home(&self) -> Arc<TempDir> {
         self.folder.clone()
+    }
+
+    /// The installation of the extension that is paired with this relay.
+    pub fn installation(&self) -> Installation {
+        self.installation
+            .get_or_init(|| Installation::paired(&self.home()))
+            .clone()
     }
 
     pub fn token(&self) -> String {

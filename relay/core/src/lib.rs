@@ -29,10 +29,12 @@ mod tab;
 pub(crate) use protocol::api::MAX_WAITING_BYTES;
 pub use protocol::api::{CloseReason, Config, Input, Now, OnDisconnect, Output, PageSummary};
 pub use protocol::error::CdpError;
-pub use protocol::{ids, wire};
+pub use protocol::{handshake, ids, wire};
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use emit::out::Out;
-use ids::IdSource;
+use ids::{ClientId, IdSource, TabId};
 use model::World;
 
 pub struct Core {
@@ -59,7 +61,10 @@ impl Core {
             Input::ClientOpened(client_id) => self.on_client_opened(client_id),
             Input::ClientText(client_id, text) => self.on_client_text(client_id, text),
             Input::ClientClosed(client_id) => self.on_client_closed(client_id),
-            Input::ExtensionOpened => self.on_extension_opened(),
+            Input::ExtensionOpened {
+                install_id,
+                browser,
+            } => self.on_extension_opened(install_id, browser),
             Input::ExtensionText(text) => self.on_extension_text(text),
             Input::ExtensionClosed => self.on_extension_closed(),
             Input::TimeoutReached => {}
@@ -120,17 +125,33 @@ impl Core {
     }
 
     /// The connected browser, once its tabs are known.
-    pub fn browser(&self) -> Option<&wire::Hello> {
+    pub fn browser(&self) -> Option<&handshake::Browser> {
         self.world.link.browser()
     }
 
     pub fn pages(&self) -> Vec<PageSummary> {
-        let summary = |tab: &model::tab::Tab| PageSummary {
-            id: tab.page_id().clone(),
-            url: tab.url().to_owned(),
-            title: tab.title().to_owned(),
-        };
-        self.world.tabs.iter().map(summary).collect()
+        self.world.tabs.iter().map(summarize).collect()
+    }
+
+    pub fn page(&self, tab_id: TabId) -> Option<PageSummary> {
+        self.world.tabs.get(tab_id).map(summarize)
+    }
+
+    /// Which tabs each client uses. A client that has only initialized its sessions on a tab does
+    /// not use it.
+    pub fn tabs_in_use(&self) -> BTreeMap<ClientId, BTreeSet<TabId>> {
+        let mut in_use = BTreeMap::<_, BTreeSet<_>>::new();
+        for tab in self.world.tabs.iter().filter(|tab| !tab.is_dormant()) {
+            for (_, session) in self.world.sessions.at(Some(tab.id())) {
+                if session.uses_target() {
+                    in_use
+                        .entry(session.client_id())
+                        .or_default()
+                        .insert(tab.id());
+                }
+            }
+        }
+        in_use
     }
 
     pub fn page_count(&self) -> usize {
@@ -141,6 +162,14 @@ impl Core {
     /// disconnected.
     pub fn is_idle(&self) -> bool {
         self.world.clients.is_empty() && self.world.sessions.is_empty() && self.out.calls.is_idle()
+    }
+}
+
+fn summarize(tab: &model::tab::Tab) -> PageSummary {
+    PageSummary {
+        id: tab.page_id().clone(),
+        url: tab.url().to_owned(),
+        title: tab.title().to_owned(),
     }
 }
 

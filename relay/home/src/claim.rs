@@ -71,8 +71,13 @@ impl Claim {
         self.home.write_private(&state_file, &state)
     }
 
+    /// Publishes a new token.
+    pub fn write_cdp_url(&self, url: &str) -> Result<(), Error> {
+        self.home.write_private(&self.home.cdp_url_file(), url)
+    }
+
     /// Removes the files, so that another relay can write its own.
-    pub fn release(self) {
+    pub fn release(&self) {
         let other_owner = |state: State| state.pid != std::process::id();
         // Without locks, another relay may own the files by now.
         if self.home.last_relay().is_some_and(other_owner) {

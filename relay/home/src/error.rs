@@ -25,6 +25,11 @@ pub enum Error {
     },
     #[error("Cannot use {}: {fault}.", path.display())]
     Token { path: PathBuf, fault: TokenFault },
+    #[error("Cannot use {}: {reason}. Remove it and pair your browsers again.", path.display())]
+    Paired {
+        path: PathBuf,
+        reason: serde_json::Error,
+    },
 }
 
 /// Why the token file is rejected.

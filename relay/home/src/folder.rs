@@ -57,13 +57,25 @@ impl Home {
         self.path.join("state.json")
     }
 
+    /// The browsers that may connect.
+    pub fn paired_file(&self) -> PathBuf {
+        self.path.join("paired.json")
+    }
+
     /// The output of a relay that was started in the background.
     pub fn relay_log_file(&self) -> PathBuf {
         self.path.join("relay.log")
     }
 
+    /// The extension of the browser that `tabwire up` starts.
     pub fn extension_folder(&self) -> PathBuf {
         self.path.join("extension")
+    }
+
+    /// The extension that the user loads. It is beside the home and not in it, because folder
+    /// pickers do not show hidden folders.
+    pub fn visible_extension_folder(&self) -> PathBuf {
+        self.path.with_file_name("Tabwire Extension")
     }
 
     /// The profile of the browser that `tabwire up` starts.

@@ -7,6 +7,9 @@ mod address;
 mod claim;
 mod error;
 mod folder;
+mod pairing;
+mod pairing_file;
+mod proof;
 mod query;
 mod state;
 mod token;
@@ -15,6 +18,11 @@ pub use address::{DEFAULT_PORT, cdp_url};
 pub use claim::Claim;
 pub use error::{Error, TokenFault};
 pub use folder::Home;
-pub use query::{RelayStatus, SlotReport, get_json};
+pub use pairing::{NameFault, Origin, PairedBrowser, PairingId, Pairings, Verdict, check_name};
+pub use pairing_file::now;
+pub use proof::{Handshake, PROTOCOL, Role, Secret, is_install_id, is_nonce, new_nonce};
+pub use query::{
+    BrowserReport, ClientReport, RelayStatus, SlotReport, TabInUse, get_json, get_json_with_token,
+};
 pub use state::State;
 pub use token::Token;

@@ -1,6 +1,6 @@
-//! Asking a local relay about itself over HTTP: the responses that need no token, and the request
-//! that fetches them.
+//! Asking a local relay about itself over HTTP: the responses, and the request that fetches them.
 
+use std::fmt;
 use std::io;
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -10,8 +10,10 @@ use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
+use crate::token::Token;
+
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(2);
-const MAX_RESPONSE: u64 = 64 << 10;
+const MAX_RESPONSE: u64 = 4 << 20;
 
 /// The response to `GET /`: counts, nothing private. A reader needs only `extension`; the rest may
 /// be missing.
@@ -20,6 +22,9 @@ pub struct RelayStatus {
     #[serde(default)]
     pub status: String,
     pub extension: bool,
+    /// How many browsers are connected.
+    #[serde(default)]
+    pub browsers: usize,
     #[serde(default)]
     pub targets: usize,
     #[serde(default)]
@@ -38,25 +43,109 @@ pub struct SlotReport {
     pub connected_at: Option<u64>,
     #[serde(default)]
     pub clients: usize,
+    /// What the browser is called.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub browser: Option<String>,
+    /// The clients, in the order in which they connected.
+    #[serde(default)]
+    pub connected: Vec<ClientReport>,
+}
+
+/// A connected client.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ClientReport {
+    pub id: String,
+    /// What the client calls itself.
+    pub name: String,
+    /// The name of its process. Only Linux tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    pub connected_at: u64,
+    #[serde(default)]
+    pub tabs_in_use: usize,
+    /// Only for whoever has the token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tabs: Option<Vec<TabInUse>>,
+}
+
+/// What people call this client, with its process if that is known.
+impl fmt::Display for ClientReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)?;
+        match (&self.program, self.pid) {
+            (Some(program), Some(pid)) => write!(f, " ({program}, process {pid})"),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TabInUse {
+    /// The target id of its page.
+    pub id: String,
+    pub url: String,
+    pub title: String,
+}
+
+/// A browser that has connected, in the response to `GET /browsers`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BrowserReport {
+    pub name: String,
+    pub product: String,
+    pub connected: bool,
+    pub tabs: usize,
+    pub clients: Vec<ClientReport>,
+}
+
+/// As `get_json`, for what only clients may see. Never call this for a relay that does not own the
+/// home: it would be sent the token.
+pub async fn get_json_with_token<T: DeserializeOwned>(
+    port: u16,
+    path: &str,
+    token: &Token,
+) -> io::Result<T> {
+    let header = format!("Authorization: Bearer {}\r\n", token.reveal());
+    fetch(port, path, &header).await
 }
 
 /// Fetches JSON from a relay on this machine. A relay sends short responses with a length, so a
 /// full HTTP client would be more than this needs.
 pub async fn get_json<T: DeserializeOwned>(port: u16, path: &str) -> io::Result<T> {
-    let response = tokio::time::timeout(RESPONSE_TIMEOUT, get(port, path)).await??;
+    fetch(port, path, "").await
+}
+
+async fn fetch<T: DeserializeOwned>(port: u16, path: &str, header: &str) -> io::Result<T> {
+    let response = tokio::time::timeout(RESPONSE_TIMEOUT, get(port, path, header)).await??;
     let (head, body) = response
         .split_once("\r\n\r\n")
         .ok_or_else(|| io::Error::other("not an HTTP response"))?;
     if !head.starts_with("HTTP/1.1 200") {
-        return Err(io::Error::other(head.lines().next().unwrap_or_default()));
+        return Err(io::Error::other(error_of(head, body)));
     }
     Ok(serde_json::from_str(body)?)
 }
 
-async fn get(port: u16, path: &str) -> io::Result<String> {
+/// What a relay says is wrong, or else the status line.
+fn error_of(head: &str, body: &str) -> String {
+    #[derive(Deserialize)]
+    struct Body {
+        error: String,
+    }
+    let body = serde_json::from_str::<Body>(body);
+    body.map_or_else(
+        |_| head.lines().next().unwrap_or_default().to_owned(),
+        |body| body.error,
+    )
+}
+
+async fn get(port: u16, path: &str, header: &str) -> io::Result<String> {
     let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await?;
-    let request =
-        format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n");
+    let request = format!(
+        "GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n{header}Connection: close\r\n\r\n"
+    );
     stream.write_all(request.as_bytes()).await?;
     let mut response = String::new();
     stream

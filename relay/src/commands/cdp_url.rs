@@ -3,11 +3,20 @@
 
 use std::process::ExitCode;
 
+use clap::Args;
 use tabwire_home::Home;
 
+use crate::commands::browser_name;
 use crate::error::Error;
 
-pub fn run() -> Result<ExitCode, Error> {
+#[derive(Debug, Clone, Args)]
+pub struct CdpUrlOptions {
+    /// The browser, by its name in `tabwire browsers` [default: the only one]
+    #[arg(long, env = "TABWIRE_BROWSER", value_parser = browser_name)]
+    pub browser: Option<String>,
+}
+
+pub fn run(options: &CdpUrlOptions) -> Result<ExitCode, Error> {
     let home = Home::open()?;
     if home.running_relay().is_none() {
         let home = home.path().to_owned();
@@ -16,6 +25,8 @@ pub fn run() -> Result<ExitCode, Error> {
     let file = home.cdp_url_file();
     let url =
         std::fs::read_to_string(&file).map_err(|reason| Error::CdpUrlFile { file, reason })?;
-    print_line!("{}", url.trim());
+    let browser = options.browser.as_ref();
+    let suffix = browser.map(|name| format!("&browser={name}"));
+    print_line!("{}{}", url.trim(), suffix.unwrap_or_default());
     Ok(ExitCode::SUCCESS)
 }

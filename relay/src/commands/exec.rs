@@ -48,7 +48,7 @@ pub async fn run(options: &ExecOptions) -> Result<ExitCode, Error> {
         images: Images::Folder(options.images.clone()),
         text: Text::Result,
     };
-    options.session.run(run).await
+    options.session.run("tabwire exec", run).await
 }
 
 fn read_code(options: &ExecOptions) -> Result<String, McpError> {

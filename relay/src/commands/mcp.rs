@@ -55,7 +55,7 @@ pub async fn run(options: &McpOptions) -> Result<ExitCode, Error> {
         idle: Duration::from_secs_f64(options.idle),
         output_limit: options.output_limit,
         image_limit: Some(options.image_limit),
-        ..options.session.settings()?
+        ..options.session.settings("tabwire mcp")?
     };
     if options.install {
         let folder = tabwire_mcp::install(&settings).await?;

@@ -5,18 +5,23 @@ mod cdp_url;
 mod exec;
 mod install_extension;
 mod mcp;
+mod pair;
+mod relay_query;
 mod screenshot;
 pub mod serve;
 mod session;
 mod snapshot;
 mod status;
+mod table;
 mod tabs;
+mod unpair;
 mod up;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use tabwire_home::check_name;
 
 use crate::error::Error;
 
@@ -41,9 +46,13 @@ pub enum Command {
     /// Print the CDP URL of the running relay
     ///
     /// Keep the URL secret. It contains the token, which gives full control of your browser.
-    CdpUrl,
-    /// List the Chromium-based browsers on this machine
+    CdpUrl(cdp_url::CdpUrlOptions),
+    /// List paired and installed browsers, or rename a paired one
     Browsers(browsers::BrowsersOptions),
+    /// Print a code that pairs an extension from elsewhere with this home's relay
+    Pair(pair::PairOptions),
+    /// Remove a paired browser; a running relay disconnects it at once
+    Unpair(unpair::UnpairOptions),
     /// Run an MCP server for an agent, on stdin and stdout
     Mcp(mcp::McpOptions),
     /// Run Playwright JavaScript in the browser and print the result
@@ -63,8 +72,10 @@ impl Command {
             Self::Up(options) => up::run(&options).await,
             Self::InstallExtension(options) => install_extension::run(&options),
             Self::Status(options) => status::run(&options).await,
-            Self::CdpUrl => cdp_url::run(),
-            Self::Browsers(options) => Ok(browsers::run(&options)),
+            Self::CdpUrl(options) => cdp_url::run(&options),
+            Self::Browsers(options) => browsers::run(&options).await,
+            Self::Pair(options) => pair::run(&options),
+            Self::Unpair(options) => unpair::run(&options),
             Self::Mcp(options) => mcp::run(&options).await,
             Self::Exec(options) => exec::run(&options).await,
             Self::Snapshot(options) => snapshot::run(&options).await,
@@ -79,6 +90,12 @@ fn absolute(path: &Path) -> Result<PathBuf, Error> {
         path: path.to_owned(),
         reason,
     })
+}
+
+/// Parses a browser's name.
+fn browser_name(text: &str) -> Result<String, String> {
+    check_name(text).map_err(|fault| fault.to_string())?;
+    Ok(text.to_owned())
 }
 
 #[cfg(test)]

@@ -70,7 +70,7 @@ pub async fn run(options: &ScreenshotOptions) -> Result<ExitCode, Error> {
         images,
         text: Text::Notes,
     };
-    options.session.run(run).await
+    options.session.run("tabwire screenshot", run).await
 }
 
 fn image_file(text: &str) -> Result<ImageFile, String> {

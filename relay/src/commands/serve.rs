@@ -2,12 +2,15 @@
 
 use std::process::ExitCode;
 
-use clap::{Args, ValueEnum};
-use tabwire_home::DEFAULT_PORT;
+use std::time::Duration;
+
+use clap::Args;
+use tabwire_home::{DEFAULT_PORT, Home, PairingId};
 
 use crate::browser::bundle;
+use crate::config::{BrowserMode, ClientMode, Config, OnDisconnect};
 use crate::error::Error;
-use crate::relay::Relay;
+use crate::relay::{Relay, Start};
 use crate::signals::StopSignals;
 
 #[derive(Debug, Clone, Args)]
@@ -19,9 +22,19 @@ pub struct ServeOptions {
     /// single-active]
     #[arg(long, value_enum)]
     pub client_mode: Option<ClientMode>,
+    /// How many browsers can be connected at the same time
+    #[arg(long, value_enum, default_value_t = BrowserMode::One)]
+    pub browsers: BrowserMode,
     /// Also allow the extension with this id; can be repeated
     #[arg(long = "extension-id", value_name = "ID", value_parser = extension_id)]
     pub extension_ids: Vec<String>,
+    /// Also serve extensions that do not prove who they are. For tests only: any program on this
+    /// machine can then pose as your browser
+    #[arg(long)]
+    pub allow_unpaired: bool,
+    /// Serve POST /command, for trying things out with curl. It needs the token
+    #[arg(long)]
+    pub debug_http: bool,
     /// Do not write the CDP URL to a file
     #[arg(long)]
     pub no_cdp_url_file: bool,
@@ -40,39 +53,68 @@ pub struct ServeOptions {
     pub max_message_mib: u32,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ClientMode {
-    SingleActive,
-    MultiClient,
-}
+/// The least that can be queued for a client that does not read.
+const OUTBOX_LIMIT: usize = 256 << 20;
 
-impl ClientMode {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::SingleActive => "single-active",
-            Self::MultiClient => "multi-client",
+impl ServeOptions {
+    /// Starts a relay. `preferred`: the pairing of a browser that is started together with it.
+    pub async fn start(&self, home: Home, preferred: Option<PairingId>) -> Result<Relay, Error> {
+        let start = Start {
+            home,
+            port: self.port,
+            writes_cdp_url: !self.no_cdp_url_file,
+            preferred,
+        };
+        Relay::start(start, |port| self.config(port)).await
+    }
+
+    fn config(&self, port: u16) -> Result<Config, Error> {
+        let mut extension_ids = vec![bundle::EXTENSION_ID.to_owned()];
+        extension_ids.extend(self.extension_ids.iter().cloned());
+        let max_message = (self.max_message_mib as usize) << 20;
+        Ok(Config {
+            port,
+            client_mode: self.client_mode.map_or_else(ClientMode::from_env, Ok)?,
+            browser_mode: self.browsers,
+            extension_ids,
+            allow_unpaired: self.allow_unpaired,
+            debug_http: self.debug_http,
+            core: self.core_config(),
+            max_message,
+            outbox_limit: OUTBOX_LIMIT.max(max_message),
+        })
+    }
+
+    fn core_config(&self) -> tabwire_core::Config {
+        tabwire_core::Config {
+            command_timeout: Duration::from_secs(self.command_timeout.into()),
+            tab_call_timeout: Duration::from_secs(self.attach_timeout.into()),
+            on_disconnect: match self.on_disconnect {
+                OnDisconnect::Keep => tabwire_core::OnDisconnect::Keep,
+                OnDisconnect::CloseCreated => tabwire_core::OnDisconnect::CloseCreated,
+            },
+            // One client must not be able to guess another's ids.
+            ..tabwire_core::Config::new(rand::random())
         }
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum OnDisconnect {
-    /// Leave them open
-    Keep,
-    /// Close them, even if others use them
-    CloseCreated,
-}
-
 pub async fn run(options: &ServeOptions) -> Result<ExitCode, Error> {
     let mut stop = StopSignals::new()?;
-    let mut relay = Relay::start(options).await?;
+    let mut relay = options.start(Home::open()?, None).await?;
     print_line!(
-        "Tabwire relay on 127.0.0.1:{}, {}.\nCDP URL: {}.\nExtension: waiting for {}.\nPress Ctrl-C to stop.",
+        "Tabwire relay on 127.0.0.1:{}, {}.\nCDP URL: {}.\nBrowsers: {}.",
         relay.port(),
         relay.app.config.client_mode.name(),
         describe_cdp_url(&relay),
-        bundle::EXTENSION_ID
+        describe_browsers(&relay)?,
     );
+    if options.allow_unpaired {
+        print_line!(
+            "Warning: --allow-unpaired is for tests. Any program on this machine can pose as your browser."
+        );
+    }
+    print_line!("Press Ctrl-C to stop.");
     let outcome = tokio::select! {
         () = stop.recv() => Ok(ExitCode::SUCCESS),
         error = relay.failed() => Err(error),
@@ -93,6 +135,19 @@ fn describe_cdp_url(relay: &Relay) -> String {
             relay.home.owner()
         ),
     }
+}
+
+fn describe_browsers(relay: &Relay) -> Result<String, Error> {
+    let pairings = relay.home.pairings()?;
+    let mut names: Vec<&str> = pairings
+        .browsers()
+        .map(|browser| browser.name.as_str())
+        .collect();
+    if names.is_empty() {
+        return Ok("none has connected yet; run `tabwire install-extension` to add one".to_owned());
+    }
+    names.sort_unstable();
+    Ok(format!("waiting for {}", names.join(", ")))
 }
 
 /// Chrome's extension ids are 32 letters from a to p.

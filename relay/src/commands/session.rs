@@ -10,6 +10,7 @@ use tabwire_home::{Home, Token};
 use tabwire_mcp::exec::{self, Run};
 use tabwire_mcp::{Error as McpError, Settings};
 
+use crate::commands::browser_name;
 use crate::error::Error;
 use crate::signals::StopSignals;
 
@@ -22,6 +23,9 @@ pub struct SessionOptions {
     /// relay, or 19222]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     pub port: Option<u16>,
+    /// The browser, by its name in `tabwire browsers` [default: the only one that is connected]
+    #[arg(long, env = "TABWIRE_BROWSER", value_name = "NAME", value_parser = browser_name)]
+    pub browser: Option<String>,
     /// Seconds to wait while another client is using the browser
     #[arg(long, value_name = "SECONDS", default_value_t = 30.0, value_parser = seconds)]
     pub standby: f64,
@@ -32,7 +36,8 @@ pub struct SessionOptions {
 
 impl SessionOptions {
     /// Settings for a shell, which can take any amount of output: nothing is cut or scaled.
-    pub fn settings(&self) -> Result<Settings, McpError> {
+    /// `client_name`: what the relay calls this client.
+    pub fn settings(&self, client_name: &str) -> Result<Settings, McpError> {
         let home = Home::open()?;
         // Fail now if the token is unusable.
         Token::load_or_create(&home)?;
@@ -40,6 +45,8 @@ impl SessionOptions {
             home,
             program: std::env::current_exe()?,
             port: self.port,
+            browser: self.browser.clone(),
+            client_name: client_name.to_owned(),
             standby: Duration::from_secs_f64(self.standby),
             idle: Duration::ZERO,
             output_limit: usize::MAX >> 12,
@@ -50,9 +57,9 @@ impl SessionOptions {
     }
 
     /// Runs code once, prints what it returns, and closes the tabs it opened.
-    pub async fn run(&self, run: Run) -> Result<ExitCode, Error> {
+    pub async fn run(&self, client_name: &str, run: Run) -> Result<ExitCode, Error> {
         let mut stop = StopSignals::new()?;
-        let outcome = match self.settings() {
+        let outcome = match self.settings(client_name) {
             Ok(settings) => exec::run(settings, run, stop.recv()).await,
             Err(error) => exec::fail(error, run.json),
         };

@@ -30,5 +30,5 @@ pub async fn run(options: &SnapshotOptions) -> Result<ExitCode, Error> {
         images: Images::Folder(".".into()),
         text: Text::Result,
     };
-    options.session.run(run).await
+    options.session.run("tabwire snapshot", run).await
 }

@@ -5,8 +5,12 @@ use std::process::ExitCode;
 
 use clap::Args;
 use serde_json::{Value, json};
-use tabwire_home::{Home, RelayStatus, SlotReport, State, get_json};
+use tabwire_home::{
+    BrowserReport, ClientReport, Home, RelayStatus, SlotReport, State, Token, get_json,
+    get_json_with_token, now,
+};
 
+use crate::commands::table;
 use crate::error::Error;
 
 #[derive(Debug, Clone, Args)]
@@ -14,6 +18,13 @@ pub struct StatusOptions {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+struct Report {
+    state: State,
+    relay: RelayStatus,
+    slot: SlotReport,
+    browsers: Vec<BrowserReport>,
 }
 
 pub async fn run(options: &StatusOptions) -> Result<ExitCode, Error> {
@@ -27,9 +38,13 @@ pub async fn run(options: &StatusOptions) -> Result<ExitCode, Error> {
         );
         return Ok(print_failure(options, &text));
     };
-    match query(state).await {
-        Ok((relay, slot)) => {
-            print_status(options, state, &relay, &slot);
+    match query(&home, state).await {
+        Ok(report) if options.json => {
+            print_json(&report);
+            Ok(ExitCode::SUCCESS)
+        }
+        Ok(report) => {
+            print_status(&report);
             Ok(ExitCode::SUCCESS)
         }
         Err(error) => {
@@ -41,28 +56,71 @@ pub async fn run(options: &StatusOptions) -> Result<ExitCode, Error> {
     }
 }
 
-async fn query(state: State) -> io::Result<(RelayStatus, SlotReport)> {
-    let relay = get_json(state.port, "/").await?;
-    let slot = get_json(state.port, "/client-slot").await?;
-    Ok((relay, slot))
+async fn query(home: &Home, state: State) -> io::Result<Report> {
+    let token = Token::load(home).map_err(io::Error::other)?;
+    let browsers: Vec<BrowserReport> = get_json_with_token(state.port, "/browsers", &token).await?;
+    // With several browsers there is no single slot. All have the same mode.
+    let first = browsers.iter().find(|browser| browser.connected);
+    let query = first.map(|browser| format!("?browser={}", browser.name));
+    let slot = format!("/client-slot{}", query.unwrap_or_default());
+    Ok(Report {
+        state,
+        relay: get_json(state.port, "/").await?,
+        slot: get_json(state.port, &slot).await?,
+        browsers,
+    })
 }
 
-fn print_status(options: &StatusOptions, state: State, relay: &RelayStatus, slot: &SlotReport) {
-    let State { port, pid } = state;
-    if options.json {
-        let status: Value = json!({ "running": true, "port": port, "pid": pid, "relay": relay, "clientSlot": slot });
-        print_line!("{status}");
-        return;
+fn print_json(report: &Report) {
+    let State { port, pid } = report.state;
+    let status: Value = json!({
+        "running": true,
+        "port": port,
+        "pid": pid,
+        "relay": report.relay,
+        "clientSlot": report.slot,
+        "browsers": report.browsers,
+    });
+    print_line!("{status}");
+}
+
+fn print_status(report: &Report) {
+    let State { port, pid } = report.state;
+    let mode = &report.slot.mode;
+    print_line!("relay    127.0.0.1:{port} (process {pid}, {mode})");
+    if !report.relay.extension {
+        print_line!(
+            "browser  not connected; open the browser that has the extension and check its popup"
+        );
     }
-    let extension = if relay.extension {
-        "connected"
-    } else {
-        "not connected; open the browser that has it and check its popup"
-    };
-    print_line!("relay      127.0.0.1:{port} (process {pid}, {})", slot.mode);
-    print_line!("extension  {extension}");
-    print_line!("tabs       {}", relay.targets);
-    print_line!("clients    {}", relay.clients);
+    for browser in report.browsers.iter().filter(|browser| browser.connected) {
+        let tabs = table::count(browser.tabs, "tab");
+        print_line!("browser  {} ({}), {tabs}", browser.name, browser.product);
+        print_clients(&browser.clients);
+    }
+}
+
+fn print_clients(clients: &[ClientReport]) {
+    if clients.is_empty() {
+        print_line!("  no client is connected");
+    }
+    for client in clients {
+        let age = table::age(now(), client.connected_at);
+        let tabs = client.tabs.as_deref().unwrap_or_default();
+        let used = match tabs.len() {
+            0 => "uses no tab".to_owned(),
+            number => format!("uses {}", table::count(number, "tab")),
+        };
+        print_line!("  client {client}, connected for {age}, {used}");
+        for tab in tabs {
+            print_line!("    {}  {}", printable(&tab.url), printable(&tab.title));
+        }
+    }
+}
+
+/// Without control characters, which a page could put into its title.
+fn printable(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).take(100).collect()
 }
 
 fn print_failure(options: &StatusOptions, text: &str) -> ExitCode {

@@ -18,7 +18,7 @@ pub struct TabsOptions {
 }
 
 pub async fn run(options: &TabsOptions) -> Result<ExitCode, Error> {
-    let outcome = match options.session.settings() {
+    let outcome = match options.session.settings("tabwire tabs") {
         Ok(settings) => exec::tabs(settings, options.json).await,
         Err(error) => exec::fail(error, options.json),
     };

@@ -2,17 +2,16 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use clap::Args;
-use tabwire_home::Home;
+use tabwire_home::{Home, PairingId, Secret};
 
-use crate::browser::bundle;
+use crate::browser::bundle::{self, Copy};
 use crate::browser::detect::{self, Browser};
 use crate::browser::launch::{self, Launch, LoadBy, RunningBrowser};
-use crate::commands::absolute;
 use crate::commands::serve::ServeOptions;
+use crate::commands::{absolute, table};
 use crate::error::Error;
 use crate::relay::Relay;
 use crate::signals::StopSignals;
@@ -43,17 +42,31 @@ pub struct UpOptions {
 pub async fn run(options: &UpOptions) -> Result<ExitCode, Error> {
     let mut stop = StopSignals::new()?;
     let browser = detect::choose(options.browser.as_deref())?;
-    ensure_home_is_free()?;
-    let relay = Relay::start(&options.serve).await?;
-    let outcome = run_browser(options, &browser, &relay, &mut stop).await;
+    let home = Home::open()?;
+    ensure_is_free(&home)?;
+    let (pairing, secret) = bundle::pair(&home, &home.extension_folder(), None)?;
+    let relay = options.serve.start(home, Some(pairing.clone())).await?;
+    let own = OwnBrowser {
+        browser,
+        pairing,
+        secret,
+    };
+    let outcome = run_browser(options, &own, &relay, &mut stop).await;
     // Stop the relay however the browser ended, so that its files are removed.
     relay.stop().await;
     outcome.map(|()| ExitCode::SUCCESS)
 }
 
+/// The browser to start. Its extension has a secret of its own, so that the relay takes no other
+/// browser for it.
+struct OwnBrowser {
+    browser: Browser,
+    pairing: PairingId,
+    secret: Secret,
+}
+
 /// A second browser in the same home would use the first one's profile, extension and files.
-fn ensure_home_is_free() -> Result<(), Error> {
-    let home = Home::open()?;
+fn ensure_is_free(home: &Home) -> Result<(), Error> {
     if home.claim()?.is_none() {
         let owner = home.owner();
         return Err(Error::HomeInUse { owner });
@@ -63,17 +76,24 @@ fn ensure_home_is_free() -> Result<(), Error> {
 
 async fn run_browser(
     options: &UpOptions,
-    browser: &Browser,
+    own: &OwnBrowser,
     relay: &Relay,
     stop: &mut StopSignals,
 ) -> Result<(), Error> {
+    let browser = &own.browser;
     let headless = options.headless || !launch::has_display();
     let profile = match &options.profile {
         Some(profile) => absolute(profile)?,
         None => relay.home.profile_folder(),
     };
     let extension = relay.home.extension_folder();
-    bundle::write(&extension, relay.port())?;
+    let copy = Copy {
+        folder: &extension,
+        port: relay.port(),
+        secret: &own.secret,
+        shows_welcome: false,
+    };
+    copy.write()?;
     print_line!(
         "Starting {}{} …",
         browser.path.display(),
@@ -88,7 +108,8 @@ async fn run_browser(
         arguments: &options.browser_arguments,
     };
     let mut browser = launch.start().await?;
-    let outcome = supervise(&mut browser, &launch, relay, stop).await;
+    let ready = relay.browser_ready(&own.pairing);
+    let outcome = supervise(&mut browser, &launch, (relay, ready), stop).await;
     browser.stop().await;
     outcome
 }
@@ -97,11 +118,11 @@ async fn run_browser(
 async fn supervise(
     browser: &mut RunningBrowser,
     launch: &Launch<'_>,
-    relay: &Relay,
+    (relay, ready): (&Relay, impl Future<Output = usize>),
     stop: &mut StopSignals,
 ) -> Result<(), Error> {
     tokio::select! {
-        () = relay.extension_ready() => print_ready(relay),
+        tabs = ready => print_ready(relay, tabs),
         () = stop.recv() => return Ok(()),
         status = browser.child.wait() => {
             return Err(Error::BrowserExited {
@@ -123,10 +144,9 @@ async fn supervise(
     Ok(())
 }
 
-fn print_ready(relay: &Relay) {
-    let tabs = relay.app.registry.pages.load(Ordering::Relaxed);
-    let port = relay.port();
-    print_line!("Ready: relay on 127.0.0.1:{port}, {tabs} tab(s).");
+fn print_ready(relay: &Relay, tabs: usize) {
+    let (port, tabs) = (relay.port(), table::count(tabs, "tab"));
+    print_line!("Ready: relay on 127.0.0.1:{port}, {tabs}.");
     if let Some(file) = &relay.cdp_url_file {
         print_example(file);
         print_line!("Press Ctrl-C to stop both.");

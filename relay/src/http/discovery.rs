@@ -5,68 +5,117 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use axum::Json;
-use axum::extract::State;
+use axum::extract::{Extension, Query, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use serde_json::{Value, json};
-use tabwire_home::{RelayStatus, SlotReport};
+use tabwire_home::{BrowserReport, RelayStatus};
 use tokio::sync::oneshot;
 
 use crate::app::App;
-use crate::http::guard::refusal;
+use crate::http::browser_query::{BrowserQuery, NO_BROWSER, not_found};
+use crate::http::guard::{TokenGeneration, refusal};
 use crate::hub::{Description, ToHub};
+use crate::registry::Entry;
 
 pub async fn status(State(app): State<Arc<App>>) -> Json<RelayStatus> {
+    let entries = app.registry.entries();
+    let is_ready = |entry: &&Entry| entry.connections.extension_ready.load(Ordering::Relaxed);
+    let pages = |entry: &Entry| entry.connections.pages.load(Ordering::Relaxed);
+    let browsers = entries.iter().filter(is_ready).count();
     Json(RelayStatus {
         status: "ok".to_owned(),
-        extension: app.registry.extension_ready.load(Ordering::Relaxed),
-        targets: app.registry.pages.load(Ordering::Relaxed),
+        extension: browsers > 0,
+        browsers,
+        targets: entries.iter().map(pages).sum(),
         clients: app.registry.client_count(),
     })
 }
 
-pub async fn client_slot(State(app): State<Arc<App>>) -> Json<SlotReport> {
-    Json(app.registry.slot_report())
+/// Who uses the browser. Which tabs they use is shown only to those who have the token.
+pub async fn client_slot(
+    State(app): State<Arc<App>>,
+    Query(query): Query<BrowserQuery>,
+    token: Option<Extension<TokenGeneration>>,
+) -> Response {
+    match app.registry.find(query.browser.as_deref()) {
+        Ok(Entry { connections, .. }) => {
+            let report = connections
+                .clients
+                .report(connections.browser_name(), token.is_some());
+            Json(report).into_response()
+        }
+        Err(reason) => not_found(&reason).into_response(),
+    }
+}
+
+/// The browsers that have connected, and who uses them.
+pub async fn browsers(State(app): State<Arc<App>>) -> Json<Vec<BrowserReport>> {
+    let mut reports = Vec::new();
+    for entry in app.registry.entries() {
+        let connections = &entry.connections;
+        let Some(name) = connections.browser_name() else {
+            continue;
+        };
+        let description = describe_entry(&entry).await;
+        let browser = description.and_then(|description| description.browser);
+        reports.push(BrowserReport {
+            clients: connections.clients.report(None, true).connected,
+            connected: browser.is_some(),
+            product: browser.map(|browser| browser.product).unwrap_or_default(),
+            tabs: connections.pages.load(Ordering::Relaxed),
+            name,
+        });
+    }
+    Json(reports)
 }
 
 /// The same response as Chrome's own port, so that a client finds the WebSocket from an `http://`
 /// address.
-pub async fn version(State(app): State<Arc<App>>) -> Response {
-    let browser = describe(&app)
-        .await
-        .and_then(|description| description.browser);
-    let Some(browser) = browser else {
-        return refusal(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "No browser connected. Open the browser that has the Tabwire extension, or run `tabwire install-extension` to add it.",
-        )
-        .into_response();
+pub async fn version(State(app): State<Arc<App>>, Query(query): Query<BrowserQuery>) -> Response {
+    let description = match describe(&app, &query).await {
+        Ok(description) => description,
+        Err(refused) => return refused,
+    };
+    let Some(browser) = description.browser else {
+        return refusal(StatusCode::SERVICE_UNAVAILABLE, NO_BROWSER).into_response();
     };
     Json(json!({
-        "Browser": browser.browser,
+        "Browser": browser.product,
         "Protocol-Version": "1.3",
         "User-Agent": browser.user_agent,
-        "webSocketDebuggerUrl": app.cdp_url(),
+        "webSocketDebuggerUrl": app.cdp_url(query.browser.as_deref()),
     }))
     .into_response()
 }
 
-pub async fn list(State(app): State<Arc<App>>) -> Json<Value> {
-    let pages = describe(&app)
-        .await
-        .map(|description| description.pages)
-        .unwrap_or_default();
-    let entries = pages.iter().map(|page| {
+pub async fn list(State(app): State<Arc<App>>, Query(query): Query<BrowserQuery>) -> Response {
+    let description = match describe(&app, &query).await {
+        Ok(description) => description,
+        Err(refused) => return refused,
+    };
+    let url = app.cdp_url(query.browser.as_deref());
+    let entries = description.pages.iter().map(|page| {
         json!({
             "description": "", "id": page.id, "title": page.title, "type": "page", "url": page.url,
-            "webSocketDebuggerUrl": app.cdp_url(),
+            "webSocketDebuggerUrl": url,
         })
     });
-    Json(entries.collect())
+    Json(entries.collect::<Value>()).into_response()
 }
 
-async fn describe(app: &App) -> Option<Description> {
+async fn describe(app: &App, query: &BrowserQuery) -> Result<Description, Response> {
+    let entry = app
+        .registry
+        .find(query.browser.as_deref())
+        .map_err(|reason| not_found(&reason).into_response())?;
+    describe_entry(&entry).await.ok_or_else(|| {
+        refusal(StatusCode::SERVICE_UNAVAILABLE, "The relay is stopping.").into_response()
+    })
+}
+
+async fn describe_entry(entry: &Entry) -> Option<Description> {
     let (reply, description) = oneshot::channel();
-    app.hub.send(ToHub::Describe(reply)).await.ok()?;
+    entry.hub.send(ToHub::Describe(reply)).await.ok()?;
     description.await.ok()
 }

@@ -16,21 +16,35 @@ use crate::http::peer::Peer;
 
 pub type Refusal = (StatusCode, Json<serde_json::Value>);
 
+/// Present in requests that had the token. Counts the tokens this relay has had.
+#[derive(Debug, Clone, Copy)]
+pub struct TokenGeneration(pub u64);
+
 pub fn refusal(status: StatusCode, error: &str) -> Refusal {
-    (status, Json(serde_json::json!({ "error": error })))
+    refusal_with(status, error, serde_json::json!({}))
 }
 
-pub async fn check(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
-    let admitted = check_owner(request.uri(), request.extensions()).and_then(|()| {
-        admit(
-            &app.config,
-            request.method(),
-            request.uri(),
-            request.headers(),
-        )
-    });
+/// A refusal whose body has more fields than the error.
+pub fn refusal_with(status: StatusCode, error: &str, mut fields: serde_json::Value) -> Refusal {
+    if let Some(fields) = fields.as_object_mut() {
+        fields.insert("error".to_owned(), error.into());
+    }
+    (status, Json(fields))
+}
+
+pub async fn check(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
+    let token = presented_token(request.uri(), request.headers());
+    let token = token.and_then(|token| app.secrets.check_token(&token));
+    let (uri, headers) = (request.uri(), request.headers());
+    let admitted = check_owner(uri, request.extensions())
+        .and_then(|()| admit(&app.config, request.method(), uri, headers, token.is_some()));
     match admitted {
-        Ok(()) => next.run(request).await,
+        Ok(()) => {
+            if let Some(generation) = token {
+                request.extensions_mut().insert(TokenGeneration(generation));
+            }
+            next.run(request).await
+        }
         Err(refused) => {
             tracing::debug!(path = request.uri().path(), status = %refused.0, "request refused");
             // Close the connection, so that it does not take the place of another.
@@ -60,25 +74,35 @@ fn refuse_unknown_owner(extensions: &Extensions) -> Result<(), Refusal> {
     ))
 }
 
-fn admit(config: &Config, method: &Method, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
+fn admit(
+    config: &Config,
+    method: &Method,
+    uri: &Uri,
+    headers: &HeaderMap,
+    has_token: bool,
+) -> Result<(), Refusal> {
     check_host(config.port, uri, headers)?;
     let path = uri.path().trim_end_matches('/');
     check_origin(config, path, headers)?;
     check_fetch_site(path, headers)?;
-    if method != Method::GET && method != Method::HEAD {
+    let is_command = path == "/command" && method == Method::POST;
+    if is_command && !config.debug_http {
+        return Err(refusal(
+            StatusCode::NOT_FOUND,
+            "Not found. Start the relay with --debug-http to use /command.",
+        ));
+    }
+    if method != Method::GET && method != Method::HEAD && !is_command {
         return Err(refusal(
             StatusCode::METHOD_NOT_ALLOWED,
             "Only GET is supported.",
         ));
     }
     let needs_token = !matches!(path, "" | "/client-slot" | "/extension");
-    if needs_token {
-        check_token(
-            &config.token,
-            uri,
-            headers,
+    if needs_token && !has_token {
+        return Err(no_token(
             "Connect to the URL in the file `cdp-url` in Tabwire's home (`tabwire cdp-url` prints it), or send the token as `Authorization: Bearer`.",
-        )?;
+        ));
     }
     Ok(())
 }
@@ -90,12 +114,12 @@ pub fn admit_agent(port: u16, token: &Token, request: &Request) -> Result<(), Re
     check_host(port, uri, headers)?;
     refuse_origin(headers)?;
     check_fetch_site("", headers)?;
-    check_token(
-        token,
-        uri,
-        headers,
+    if presented_token(uri, headers).is_some_and(|presented| token.matches(&presented)) {
+        return Ok(());
+    }
+    Err(no_token(
         "Send the content of the file `auth-token` in Tabwire's home as `Authorization: Bearer`.",
-    )
+    ))
 }
 
 /// Prevents DNS rebinding: a site whose name resolves to 127.0.0.1 sends its own name.
@@ -171,14 +195,9 @@ fn check_fetch_site(path: &str, headers: &HeaderMap) -> Result<(), Refusal> {
     }
 }
 
-fn check_token(token: &Token, uri: &Uri, headers: &HeaderMap, advice: &str) -> Result<(), Refusal> {
-    if presented_token(uri, headers).is_some_and(|presented| token.matches(&presented)) {
-        return Ok(());
-    }
-    Err(refusal(
-        StatusCode::UNAUTHORIZED,
-        &format!("The token is missing or wrong. {advice}"),
-    ))
+fn no_token(advice: &str) -> Refusal {
+    let error = format!("The token is missing or wrong. {advice}");
+    refusal(StatusCode::UNAUTHORIZED, &error)
 }
 
 fn presented_token(uri: &Uri, headers: &HeaderMap) -> Option<String> {

@@ -1,6 +1,8 @@
 //! The HTTP server: accepting connections, the guard in front of every route, and what is served
 //! without a WebSocket.
 
+pub mod browser_query;
+mod command;
 pub mod discovery;
 pub mod guard;
 pub mod listener;

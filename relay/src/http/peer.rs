@@ -88,7 +88,6 @@ impl Peer {
 
     /// The process that has the peer's socket open. Searches all processes of its user on another
     /// thread, so call it only for a peer that has been admitted.
-    #[allow(dead_code, reason = "for the links, which do not show processes yet")]
     pub async fn process(self) -> Option<Process> {
         let Owner::User { uid, inode } = self.owner else {
             return None;

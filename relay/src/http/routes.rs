@@ -4,15 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::extract::DefaultBodyLimit;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::from_fn_with_state;
-use axum::routing::get;
+use axum::routing::{get, post};
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::set_header::SetResponseHeaderLayer;
 
 use crate::app::App;
-use crate::http::discovery;
 use crate::http::guard::{self, refusal};
+use crate::http::{command, discovery};
 use crate::link::{client_link, extension_link};
 
 /// How long a connection may stay plain HTTP. One that never reads its responses must not hold a
@@ -20,9 +21,15 @@ use crate::link::{client_link, extension_link};
 pub const CONNECTION_TIMEOUT: Duration = Duration::from_secs(15);
 
 pub fn routes(app: &Arc<App>) -> Router {
-    Router::new()
+    let mut routes = Router::new();
+    if app.config.debug_http {
+        let limit = DefaultBodyLimit::max(app.config.max_message);
+        routes = routes.route("/command", post(command::run).layer(limit));
+    }
+    routes
         .route("/", get(discovery::status))
         .route("/client-slot", get(discovery::client_slot))
+        .route("/browsers", get(discovery::browsers))
         .route("/json/version", get(discovery::version))
         .route("/json/version/", get(discovery::version))
         .route("/json", get(discovery::list))

@@ -1,40 +1,95 @@
-//! `/cdp`: takes a client slot, upgrades the request, and connects the socket to the hub until it
-//! closes.
+//! `/cdp`: takes a client slot of a browser, upgrades the request, and connects the socket to the
+//! browser's hub until it closes.
 
 use std::sync::Arc;
 
-use axum::extract::State;
-use axum::http::StatusCode;
+use axum::extract::{Extension, Query, State};
+use axum::http::{HeaderMap, HeaderName, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
+use tabwire_core::ids::ClientId;
 
 use super::outbox::outbox;
 use super::socket;
 use super::upgrade::{Reader, Upgrade, Writer};
 use crate::app::App;
-use crate::hub::{HubSender, ToHub};
-use crate::registry::ClientSlot;
+use crate::http::browser_query::{BrowserQuery, not_found};
+use crate::http::guard::TokenGeneration;
+use crate::http::peer::Peer;
+use crate::hub::ToHub;
+use crate::registry::Entry;
+use crate::registry::clients::{ClientInfo, ClientSlot, Clients};
+
+/// How a client can say who it is.
+const CLIENT_NAME: HeaderName = HeaderName::from_static("x-tabwire-client");
+const MAX_NAME: usize = 80;
 
 /// The guard has already checked host, origin and token.
-pub async fn upgrade(State(app): State<Arc<App>>, upgrade: Upgrade) -> Response {
-    let slot = match app.registry.take_client_slot() {
-        Ok(slot) => slot,
-        Err(report) => {
-            let body = serde_json::json!({
-                "error": "Another client is connected, and this relay accepts one at a time. Wait until GET /client-slot returns busy: false, or start the relay with --client-mode multi-client.",
-                "activeClientId": report.active_client_id,
-                "connectedAt": report.connected_at,
-            });
-            return (StatusCode::CONFLICT, axum::Json(body)).into_response();
-        }
+pub async fn upgrade(
+    State(app): State<Arc<App>>,
+    Query(query): Query<BrowserQuery>,
+    Extension(TokenGeneration(token_generation)): Extension<TokenGeneration>,
+    Extension(peer): Extension<Peer>,
+    headers: HeaderMap,
+    upgrade: Upgrade,
+) -> Response {
+    let entry = match app.registry.find(query.browser.as_deref()) {
+        Ok(entry) => entry,
+        Err(reason) => return not_found(&reason).into_response(),
     };
-    let (hub, limit) = (app.hub.clone(), app.config.outbox_limit);
+    let info = ClientInfo {
+        name: client_name(&headers),
+        process: None,
+        token_generation,
+    };
+    let Some(slot) = Clients::take_slot(&entry.connections, info) else {
+        return conflict(&entry);
+    };
+    tokio::spawn(name_process(entry.clone(), slot.client, peer));
+    let limit = app.config.outbox_limit;
     upgrade.run(app.config.max_message, move |reader, writer| {
-        run((reader, writer), slot, hub, limit)
+        run((reader, writer), slot, entry, limit)
     })
 }
 
-async fn run(socket: (Reader, Writer), slot: ClientSlot, hub: HubSender, limit: usize) {
-    let client = slot.client;
+/// Another client holds the only slot.
+pub fn conflict(entry: &Entry) -> Response {
+    let report = entry
+        .connections
+        .clients
+        .report(entry.connections.browser_name(), false);
+    let holder = report.connected.first();
+    let name = holder.map_or_else(|| "Another client".to_owned(), ToString::to_string);
+    let body = serde_json::json!({
+        "error": format!("{name} is connected, and this relay accepts one client at a time. Wait until GET /client-slot returns busy: false, or start the relay with --client-mode multi-client."),
+        "activeClientId": report.active_client_id,
+        "connectedAt": report.connected_at,
+        "client": holder,
+    });
+    (StatusCode::CONFLICT, axum::Json(body)).into_response()
+}
+
+/// What the client calls itself, else what its library does.
+pub fn client_name(headers: &HeaderMap) -> String {
+    let text = |name| {
+        let value = headers.get(name)?.to_str().ok()?.trim();
+        let printable = value.chars().filter(|c| !c.is_control()).take(MAX_NAME);
+        Some(printable.collect::<String>()).filter(|name| !name.is_empty())
+    };
+    text(CLIENT_NAME)
+        .or_else(|| text(header::USER_AGENT))
+        .unwrap_or_else(|| "unnamed client".to_owned())
+}
+
+/// Finds out which process a client is, which takes a moment.
+async fn name_process(entry: Entry, client: ClientId, peer: Peer) {
+    if let Some(process) = peer.process().await {
+        entry.connections.clients.set_process(client, process);
+        let _ = entry.hub.send(ToHub::ClientNamed).await;
+    }
+}
+
+async fn run(socket: (Reader, Writer), slot: ClientSlot, entry: Entry, limit: usize) {
+    let (client, hub) = (slot.client, entry.hub);
     let (outbox, drain) = outbox(limit);
     slot.open(outbox.clone());
     tracing::info!(%client, "client connected");
@@ -45,4 +100,21 @@ async fn run(socket: (Reader, Writer), slot: ClientSlot, hub: HubSender, limit: 
     .await;
     let _ = hub.send(ToHub::ClientClosed(client)).await;
     tracing::info!(%client, "client disconnected");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn client_is_named_by_its_header_and_else_by_its_library() {
+        let mut headers = HeaderMap::new();
+        assert_eq!(client_name(&headers), "unnamed client");
+        headers.insert(header::USER_AGENT, "Playwright/1.65".parse().unwrap());
+        assert_eq!(client_name(&headers), "Playwright/1.65");
+        headers.insert(CLIENT_NAME, "\tmy agent ".parse().unwrap());
+        assert_eq!(client_name(&headers), "my agent");
+        headers.insert(CLIENT_NAME, "x".repeat(500).parse().unwrap());
+        assert_eq!(client_name(&headers).len(), MAX_NAME);
+    }
 }

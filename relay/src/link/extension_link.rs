@@ -1,63 +1,108 @@
-//! `/extension`: takes the extension's slot, upgrades the request, and connects the socket to the
-//! hub until it closes.
+//! `/extension`: upgrades the request, lets the extension prove who it is, and connects its socket
+//! to its browser's hub until it closes.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode, header};
-use axum::response::{IntoResponse as _, Response};
+use axum::response::Response;
+use tokio::time::timeout;
 
+use super::authenticate::{self, Admission, MAX_INTRODUCTION, MAX_UNPROVEN_MESSAGE};
+use super::lobby::Guest;
 use super::outbox::outbox;
 use super::socket;
 use super::upgrade::{Reader, Upgrade, Writer};
+use super::websocket::{Close, Outgoing};
 use crate::app::App;
-use crate::hub::{HubSender, ToHub};
-use crate::registry::{ExtensionSlot, milliseconds};
+use crate::hub::ToHub;
 
-/// The largest message before the extension has introduced itself.
-const MAX_HELLO: usize = 64 << 10;
+/// How long a connection may take to prove who it is.
+const PROOF_TIMEOUT: Duration = Duration::from_secs(3);
+/// How long an extension that has proven itself may take to introduce its browser.
+const INTRODUCTION_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long writing a close frame may take.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
+
+const POLICY_VIOLATION: u16 = 1008;
+const TRY_AGAIN_LATER: u16 = 1013;
 
 /// The guard has already checked host and origin.
-pub async fn upgrade(
-    State(app): State<Arc<App>>,
-    headers: HeaderMap,
-    upgrade: Upgrade,
-) -> Response {
-    let origin = headers
-        .get(header::ORIGIN)
-        .and_then(|origin| origin.to_str().ok())
-        .unwrap_or_default();
-    let slot = match app.registry.take_extension_slot(origin) {
-        Ok(slot) => slot,
-        Err(holder) => {
-            let body = serde_json::json!({
-                "error": "Another browser is connected to this relay. Disconnect it in its popup, or start a second relay with --port.",
-                "holder": holder.origin,
-                "connectedAt": milliseconds(holder.connected_at),
-            });
-            return (StatusCode::CONFLICT, axum::Json(body)).into_response();
-        }
-    };
-    let (hub, limit) = (app.hub.clone(), app.config.outbox_limit);
-    upgrade.run(app.config.max_message, move |reader, writer| {
-        run(
-            (reader.limit_first_message(MAX_HELLO), writer),
-            slot,
-            hub,
-            limit,
-        )
+pub async fn upgrade(State(app): State<Arc<App>>, upgrade: Upgrade) -> Response {
+    let guest = app.lobby.enter();
+    upgrade.run(MAX_UNPROVEN_MESSAGE, move |reader, writer| {
+        run(app, guest, reader, writer)
     })
 }
 
-async fn run(socket: (Reader, Writer), slot: ExtensionSlot, hub: HubSender, limit: usize) {
-    let link = slot.link;
-    let (outbox, drain) = outbox(limit);
-    slot.open(outbox.clone());
-    let _ = hub.send(ToHub::ExtensionOpened(link, outbox.clone())).await;
-    socket::run(socket, &outbox, drain, &hub, |text| {
+async fn run(app: Arc<App>, guest: Guest, mut reader: Reader, mut writer: Writer) {
+    let proving = timeout(
+        PROOF_TIMEOUT,
+        authenticate::prove(&app, (&mut reader, &mut writer)),
+    );
+    let admitted = tokio::select! {
+        proven = proving => proven.unwrap_or_else(|_| {
+            Err(Close::new(POLICY_VIOLATION, "No proof was received in time."))
+        }),
+        () = guest.evicted() => {
+            Err(Close::new(TRY_AGAIN_LATER, "Too many connections have to prove who they are."))
+        }
+    };
+    drop(guest);
+    let closed = match admitted {
+        Ok(admission) => serve(&app, admission, reader, writer).await,
+        Err(close) => Some((writer, close)),
+    };
+    if let Some((mut writer, close)) = closed {
+        tracing::debug!(?close, "extension refused");
+        writer.put(Outgoing::Close(close));
+        let _ = timeout(CLOSE_TIMEOUT, writer.flush()).await;
+    }
+}
+
+/// Connects an extension that has proven who it is. Returns how to close the connection if it does
+/// not introduce its browser.
+async fn serve(
+    app: &App,
+    Admission {
+        entry,
+        slot,
+        identity,
+    }: Admission,
+    mut reader: Reader,
+    writer: Writer,
+) -> Option<(Writer, Close)> {
+    reader.set_max_message(MAX_INTRODUCTION);
+    let introducing = authenticate::introduce(app, &identity, &mut reader);
+    let introduced = timeout(INTRODUCTION_TIMEOUT, introducing).await;
+    let (browser, name) = match introduced {
+        Ok(Ok(introduced)) => introduced,
+        Ok(Err(close)) => return Some((writer, close)),
+        Err(_) => {
+            let close = Close::new(POLICY_VIOLATION, "The browser was not introduced in time.");
+            return Some((writer, close));
+        }
+    };
+    reader.set_max_message(app.config.max_message);
+    let (outbox, drain) = outbox(app.config.outbox_limit);
+    if !slot.open(&name, outbox.clone()) {
+        let close = Close::new(TRY_AGAIN_LATER, "A newer connection has taken the slot.");
+        return Some((writer, close));
+    }
+    let (hub, link) = (entry.hub, slot.link);
+    let opened = ToHub::ExtensionOpened {
+        link,
+        outbox: outbox.clone(),
+        install_id: identity.install_id,
+        browser,
+    };
+    let _ = hub.send(opened).await;
+    socket::run((reader, writer), &outbox, drain, &hub, |text| {
         ToHub::ExtensionText(link, text)
     })
     .await;
+    drop(slot);
     let _ = hub.send(ToHub::ExtensionClosed(link)).await;
-    tracing::info!("extension disconnected");
+    tracing::info!(browser = name, "extension disconnected");
+    None
 }

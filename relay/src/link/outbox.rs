@@ -100,6 +100,24 @@ impl Outbox {
 }
 
 impl Drain {
+    /// Takes the next text message, for a client without a socket. `None`: the connection is
+    /// closed.
+    pub async fn next_text(&mut self) -> Option<String> {
+        let mut abort = self.abort.clone();
+        loop {
+            let message = tokio::select! {
+                message = self.queue.recv() => message?,
+                _ = abort.wait_for(Option::is_some) => return None,
+            };
+            self.queued.fetch_sub(size(&message), Ordering::Relaxed);
+            match message {
+                Outgoing::Text(text) => return Some(text),
+                Outgoing::Pong(_) => {}
+                Outgoing::Close(_) => return None,
+            }
+        }
+    }
+
     /// Writes until the queue is closed, the socket fails, or the connection is aborted.
     pub async fn run<W: AsyncWrite + Unpin>(mut self, mut writer: Writer<W>) {
         let mut abort = self.abort.clone();

@@ -61,6 +61,11 @@ async fn read<R: AsyncRead + Unpin>(
             Err(error) => break error,
         }
     };
+    close_after(&error)
+}
+
+/// How to close the connection after a message that cannot be read. `None`: the connection is lost.
+pub fn close_after(error: &ReadError) -> Option<(u16, String)> {
     let code = match error {
         ReadError::Disconnected(_) => return None,
         ReadError::Protocol(_) => PROTOCOL_ERROR,

@@ -1,10 +1,10 @@
 //! Runs one case against one of the relay's two addresses.
 
-use tabwire_tests::{EXTENSION_ID, Relay, http, until, within};
+use tabwire_tests::{EXTENSION_ID, Installation, Relay, http, introduction, origin, within};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 
-use super::frame::{self, CLOSE, PONG, TEXT, read_frame};
+use super::frame::{self, CLOSE, PONG, TEXT, read_frame, text};
 use super::{Case, Closed, Delivered, Ended, Outcome, Pong};
 
 /// How `/extension` closes after a message that is no JSON.
@@ -15,7 +15,15 @@ pub struct Endpoint {
     pub port: u16,
     pub path: String,
     pub headers: Vec<(&'static str, String)>,
-    is_extension: bool,
+    /// `None` for `/cdp`.
+    installation: Option<Installation>,
+}
+
+/// The next message, which must be text.
+async fn next_text(stream: &mut TcpStream) -> String {
+    let (opcode, payload) = read_frame(stream).await.expect("a message");
+    assert_eq!(opcode, TEXT);
+    String::from_utf8(payload).unwrap()
 }
 
 impl Endpoint {
@@ -24,17 +32,16 @@ impl Endpoint {
             port: relay.port,
             path: relay.cdp_path(),
             headers: Vec::new(),
-            is_extension: false,
+            installation: None,
         }
     }
 
     pub fn extension(relay: &Relay) -> Self {
-        let origin = format!("chrome-extension://{EXTENSION_ID}");
         Self {
             port: relay.port,
             path: "/extension".to_owned(),
-            headers: vec![("Origin", origin)],
-            is_extension: true,
+            headers: vec![("Origin", origin(EXTENSION_ID))],
+            installation: Some(relay.installation()),
         }
     }
 
@@ -44,16 +51,25 @@ impl Endpoint {
             .iter()
             .map(|(name, value)| (*name, value.as_str()))
             .collect();
-        // The extension's slot may still be taken by the case before this one.
-        let (stream, _) = until("open a WebSocket", async || {
-            Some(http::upgrade(self.port, &self.path, &headers).await)
-                .filter(|(_, response)| response.status == 101)
-        })
-        .await;
-        // A reset at the end leaves no socket in TIME_WAIT. Hundreds of them slow down the relay's
-        // check of the peer.
+        let (mut stream, response) = http::upgrade(self.port, &self.path, &headers).await;
+        assert_eq!(response.status, 101, "{response:?}");
+        // A reset at the end leaves no socket in TIME_WAIT, of which there could be thousands.
         stream.set_zero_linger().unwrap();
+        if let Some(installation) = &self.installation {
+            self.prove(&mut stream, installation).await;
+        }
         stream
+    }
+
+    /// The cases are about a connection that has proven who it is.
+    async fn prove(&self, stream: &mut TcpStream, installation: &Installation) {
+        let address = format!("127.0.0.1:{}", self.port);
+        let hello = installation.hello(&next_text(stream).await, &address, false);
+        let message = text(hello.message.to_string());
+        stream.write_all(&message).await.unwrap();
+        installation.check_answer(&hello, &address, &next_text(stream).await);
+        let message = text(introduction().to_string());
+        stream.write_all(&message).await.unwrap();
     }
 
     /// Describes the failure, if there is one.
@@ -76,11 +92,8 @@ impl Endpoint {
     /// Sorted, because replies and pongs come from different tasks.
     fn expected(&self, case: &Case) -> Vec<Outcome> {
         let mut expected = case.expected.clone();
-        if self.is_extension {
-            expected = case.expected_on_extension.clone().unwrap_or(expected);
-            if expected.contains(&Delivered) {
-                expected = vec![Closed(POLICY_VIOLATION)];
-            }
+        if self.installation.is_some() && expected.contains(&Delivered) {
+            expected = vec![Closed(POLICY_VIOLATION)];
         }
         expected.sort();
         expected
@@ -116,7 +129,7 @@ impl Endpoint {
             return Some(Ended);
         };
         match opcode {
-            TEXT if self.is_extension => None,
+            TEXT if self.installation.is_some() => None,
             TEXT => Some(Delivered),
             PONG => Some(Pong(payload)),
             CLOSE => {

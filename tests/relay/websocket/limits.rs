@@ -1,22 +1,23 @@
-//! Cases about the size of messages: `--max-message-mib` for clients, 64 KiB for the first message
-//! of the extension.
+//! Cases about the size of messages. `--max-message-mib` is the limit for clients, and for
+//! extensions that have proven who they are.
 
 use super::frame::{CONTINUATION, FINAL, Length, TEXT, frame, header, ping, text};
 use super::{Case, Closed, Delivered, Outcome, Pong, add};
 
 pub const MAX_MESSAGE_MIB: &str = "1";
 const MAX_MESSAGE: usize = 1 << 20;
-const MAX_FIRST_MESSAGE: usize = 64 << 10;
 
 const TOO_BIG: Outcome = Closed(1009);
 
 pub fn add_limits(cases: &mut Vec<Case>) {
-    for length in [MAX_FIRST_MESSAGE, MAX_FIRST_MESSAGE + 1, MAX_MESSAGE] {
+    for length in [64 << 10, (64 << 10) + 1, MAX_MESSAGE] {
         let bytes = text(vec![b'x'; length]);
-        add_sized(cases, format!("text of {length} bytes"), bytes, length);
+        let delivered = &[Delivered];
+        add(cases, format!("text of {length} bytes"), bytes, delivered);
         let (first, last) = (vec![b'x'; length - 1], b"x");
         let bytes = [frame(TEXT, &first), frame(FINAL | CONTINUATION, last)].concat();
-        add_sized(cases, format!("fragments of {length} bytes"), bytes, length);
+        let name = format!("fragments of {length} bytes");
+        add(cases, name, bytes, delivered);
     }
     // Only the header is sent: too much is rejected before it arrives.
     for length in [MAX_MESSAGE + 1, 256 << 20, 1 << 32, (1 << 63) - 1] {
@@ -36,13 +37,4 @@ pub fn add_limits(cases: &mut Vec<Case>) {
     ]
     .concat();
     add(cases, "5,000 empty fragments", bytes, &[Pong(Vec::new())]);
-}
-
-fn add_sized(cases: &mut Vec<Case>, name: String, bytes: Vec<u8>, length: usize) {
-    add(cases, name, bytes, &[Delivered]);
-    if length > MAX_FIRST_MESSAGE
-        && let Some(case) = cases.last_mut()
-    {
-        case.expected_on_extension = Some(vec![TOO_BIG]);
-    }
 }

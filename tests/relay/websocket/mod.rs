@@ -36,8 +36,6 @@ pub struct Case {
     name: String,
     bytes: Vec<u8>,
     expected: Vec<Outcome>,
-    /// If the smaller limit before the hello makes a difference.
-    expected_on_extension: Option<Vec<Outcome>>,
 }
 
 /// Adds a case to a table.
@@ -46,7 +44,6 @@ fn add(cases: &mut Vec<Case>, name: impl Into<String>, bytes: Vec<u8>, expected:
         name: name.into(),
         bytes,
         expected: expected.to_vec(),
-        expected_on_extension: None,
     });
 }
 

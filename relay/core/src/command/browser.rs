@@ -50,7 +50,7 @@ impl Core {
         let browser = browser.ok_or(CdpError::ExtensionAbsent)?;
         Ok(Handled::json(&serde_json::json!({
             "protocolVersion": "1.3",
-            "product": browser.browser,
+            "product": browser.product,
             "revision": "",
             "userAgent": browser.user_agent,
             "jsVersion": "",

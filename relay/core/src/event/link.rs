@@ -1,4 +1,4 @@
-//! The extension's connection: opening, hello, messages, heartbeat and closing.
+//! The extension's connection: opening, messages, heartbeat and closing.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -6,16 +6,38 @@ use serde_json::value::RawValue;
 use crate::model::calls::Continuation;
 use crate::model::link::Heartbeat;
 use crate::protocol::error::CdpError;
+use crate::protocol::handshake::Browser;
 use crate::protocol::ids::CallId;
-use crate::protocol::wire::{self, Call, Hello, Incoming, TabRemoved};
+use crate::protocol::wire::{self, Call, Incoming, TabRemoved};
 use crate::{Core, Output};
 
 impl Core {
-    pub(crate) fn on_extension_opened(&mut self) {
+    pub(crate) fn on_extension_opened(&mut self, install_id: &str, browser: Browser) {
+        // A newer connection takes the place of one that has not been closed yet.
+        self.on_extension_closed();
+        tracing::info!(
+            browser = browser.product,
+            version = browser.version,
+            "extension connected"
+        );
         let now = self.out.now;
         let (greeting, ping) = (self.config.greeting_timeout, self.config.ping_interval);
-        self.world.link.open(now + greeting, now + ping);
+        let is_same = self
+            .world
+            .link
+            .open(install_id, browser, now + greeting, now + ping);
         self.out.set_connected(true);
+        if !is_same {
+            // Another browser may use the same tab ids for other tabs.
+            self.remove_all_tabs();
+        }
+        self.out.call(&Call::ListTabs, Continuation::Tabs);
+    }
+
+    fn remove_all_tabs(&mut self) {
+        for tab_id in self.world.tabs.ids() {
+            self.on_tab_removed(tab_id);
+        }
     }
 
     /// Whatever was in flight has an unknown outcome and is never sent again: a click may already
@@ -53,7 +75,6 @@ impl Core {
         match message.method.as_ref() {
             "cdpEvent" => self.parse(params, |core, event| core.on_cdp_event(&event)),
             "pong" => {}
-            "hello" => self.parse(params, Self::on_hello),
             "tabCreated" => self.parse(params, Self::on_tab_created),
             "tabUpdated" => self.parse(params, |core, report| core.on_tab_updated(&report)),
             "tabNavigated" => self.parse(params, Self::on_tab_navigated),
@@ -77,37 +98,14 @@ impl Core {
         }
     }
 
-    fn on_hello(&mut self, hello: Hello) {
-        if !self.world.link.is_greeting() {
-            return;
-        }
-        if hello.protocol != wire::PROTOCOL {
-            let reason = format!(
-                "the extension speaks protocol {}, this relay {}; update both to the same version",
-                hello.protocol,
-                wire::PROTOCOL
-            );
-            return self.close_extension(&reason);
-        }
-        tracing::info!(
-            browser = hello.browser,
-            version = hello.version,
-            "extension connected"
-        );
-        self.world.link.set_hello(hello);
-        self.out.call(&Call::ListTabs, Continuation::Tabs);
-    }
-
     /// Timers of the link.
     pub(crate) fn check_link(&mut self) {
         let now = self.out.now;
         if self.world.link.is_greeting_overdue(now) {
-            self.close_extension("the extension did not send its hello and its tabs in time");
+            self.close_extension("the extension did not list its tabs in time");
         }
         if self.world.link.take_expired_tabs(now) {
-            for tab_id in self.world.tabs.ids() {
-                self.on_tab_removed(tab_id);
-            }
+            self.remove_all_tabs();
         }
         match self.world.link.heartbeat(now) {
             Heartbeat::Quiet => {}

@@ -13,7 +13,7 @@ impl Core {
     /// The current tabs of a browser that has just connected. What was known before is brought up
     /// to date.
     pub(crate) fn on_tabs_listed(&mut self, result: &str) {
-        if !self.world.link.awaits_tabs() {
+        if !self.world.link.is_greeting() {
             return;
         }
         let reports = match serde_json::from_str::<TabList>(result) {

@@ -1,25 +1,27 @@
 //! The extension's connection, from opening to use, and its timers.
 
 use crate::Now;
-use crate::protocol::wire::Hello;
+use crate::protocol::handshake::Browser;
 
 #[derive(Debug, Default)]
 enum State {
     #[default]
     Absent,
-    /// Connected, but it still has to send its hello and list its tabs.
+    /// Connected, but it still has to list its tabs.
     Greeting {
-        hello: Option<Hello>,
+        browser: Browser,
         deadline: Now,
     },
     Ready {
-        hello: Hello,
+        browser: Browser,
     },
 }
 
 #[derive(Debug, Default)]
 pub struct Link {
     state: State,
+    /// The browser that is connected, or was last.
+    install_id: String,
     next_ping: Option<Now>,
     pong_deadline: Option<Now>,
     /// When the tabs of a disconnected browser are considered gone.
@@ -35,18 +37,30 @@ pub enum Heartbeat {
 }
 
 impl Link {
-    pub fn open(&mut self, greeting_deadline: Now, next_ping: Now) {
-        self.state = State::Greeting {
-            hello: None,
-            deadline: greeting_deadline,
+    /// Returns whether it is the same browser as last time.
+    pub fn open(
+        &mut self,
+        install_id: &str,
+        browser: Browser,
+        greeting_deadline: Now,
+        next_ping: Now,
+    ) -> bool {
+        let is_same = self.install_id == install_id;
+        *self = Self {
+            state: State::Greeting {
+                browser,
+                deadline: greeting_deadline,
+            },
+            install_id: install_id.to_owned(),
+            next_ping: Some(next_ping),
+            ..Self::default()
         };
-        self.next_ping = Some(next_ping);
-        self.pong_deadline = None;
-        self.tabs_expire = None;
+        is_same
     }
 
     pub fn close(&mut self, tabs_expire: Now) {
         *self = Self {
+            install_id: std::mem::take(&mut self.install_id),
             tabs_expire: Some(tabs_expire),
             ..Self::default()
         };
@@ -64,32 +78,20 @@ impl Link {
         matches!(self.state, State::Ready { .. })
     }
 
-    /// The browser's hello, once its tabs are known.
-    pub fn browser(&self) -> Option<&Hello> {
+    /// The browser, once its tabs are known.
+    pub fn browser(&self) -> Option<&Browser> {
         match &self.state {
-            State::Ready { hello } => Some(hello),
+            State::Ready { browser } => Some(browser),
             State::Absent | State::Greeting { .. } => None,
         }
     }
 
-    pub fn set_hello(&mut self, received: Hello) {
-        if let State::Greeting { hello, .. } = &mut self.state {
-            *hello = Some(received);
-        }
-    }
-
-    /// Whether the hello was received and the tab list was not.
-    pub fn awaits_tabs(&self) -> bool {
-        matches!(&self.state, State::Greeting { hello: Some(_), .. })
-    }
-
-    /// The hello and the tab list were received.
+    /// The tab list was received.
     pub fn become_ready(&mut self) {
-        if let State::Greeting { hello, .. } = &mut self.state
-            && let Some(hello) = hello.take()
-        {
-            self.state = State::Ready { hello };
-        }
+        self.state = match std::mem::take(&mut self.state) {
+            State::Greeting { browser, .. } => State::Ready { browser },
+            other => other,
+        };
     }
 
     pub fn is_greeting_overdue(&self, now: Now) -> bool {

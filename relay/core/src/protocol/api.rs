@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use super::handshake::Browser;
 use super::ids::{ClientId, TargetId};
 
 /// Time since the relay started. The core never reads a clock.
@@ -19,7 +20,11 @@ pub enum Input<'a> {
     ClientOpened(ClientId),
     ClientText(ClientId, &'a str),
     ClientClosed(ClientId),
-    ExtensionOpened,
+    /// The extension has proven who it is. `install_id` identifies its browser.
+    ExtensionOpened {
+        install_id: &'a str,
+        browser: Browser,
+    },
     ExtensionText(&'a str),
     ExtensionClosed,
     /// The time that `poll_timeout` returned has come.
@@ -49,7 +54,7 @@ pub struct Config {
     pub ping_interval: Duration,
     /// How long the extension may take to answer a ping.
     pub pong_timeout: Duration,
-    /// How long the extension may take to send its hello and its tabs.
+    /// How long the extension may take to list its tabs.
     pub greeting_timeout: Duration,
     /// How long a browser may be disconnected, for example while its extension's worker restarts,
     /// before its tabs are considered gone.

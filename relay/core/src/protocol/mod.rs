@@ -4,6 +4,7 @@
 pub mod api;
 pub mod cdp;
 pub mod error;
+pub mod handshake;
 pub mod ids;
 pub mod json;
 pub mod methods;

@@ -10,9 +10,6 @@ use serde_json::value::RawValue;
 
 use super::ids::{CallId, ChildId, TabId};
 
-/// The version of this protocol. The extension sends its own in `hello`.
-pub const PROTOCOL: u32 = 1;
-
 /// A call to the extension.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Call<'a> {
@@ -150,18 +147,6 @@ pub fn parse_frame(text: &str) -> Result<Vec<Incoming<'_>>, serde_json::Error> {
         .into_iter()
         .filter_map(|element| serde_json::from_str(element.get()).ok())
         .collect())
-}
-
-/// The extension's first message: its identity and its browser.
-#[derive(Debug, Clone, Deserialize, Serialize, PartialEq, Eq)]
-#[serde(rename_all = "camelCase")]
-pub struct Hello {
-    pub protocol: u32,
-    pub version: String,
-    /// Product and full version as in `Browser.getVersion`, for example `Chrome/156.0.8078.79`.
-    pub browser: String,
-    pub user_agent: String,
-    pub install_id: String,
 }
 
 /// A tab in the extension's lists and events. Everything but the id is optional: an extension that

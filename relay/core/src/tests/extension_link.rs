@@ -1,10 +1,10 @@
-//! The extension's connection: handshake, pings, deadlines, and reconnecting.
+//! The extension's connection: pings, deadlines, and reconnecting.
 
 use std::time::Duration;
 
 use serde_json::json;
 
-use super::script::{Script, Session, attached_tab, hello, tab};
+use super::script::{Script, Session, attached_tab, tab};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -42,7 +42,7 @@ fn accepts_any_message_in_place_of_a_pong() {
 }
 
 #[test]
-fn drops_an_extension_that_sends_no_hello_and_answers_clients() {
+fn drops_an_extension_that_lists_no_tabs_and_answers_clients() {
     let mut script = Script::new();
     script.open_extension();
     let client = script.connect_client();
@@ -51,17 +51,6 @@ fn drops_an_extension_that_sends_no_hello_and_answers_clients() {
     assert!(script.extension_closed().is_some());
     let received = script.received(client);
     assert_eq!((received.len(), &received[0]["id"]), (1, &json!(id)));
-}
-
-#[test]
-fn rejects_an_extension_of_another_protocol() {
-    let mut script = Script::new();
-    script.open_extension();
-    let mut hello = hello();
-    hello["protocol"] = 7.into();
-    script.extension_event("hello", hello);
-    let reason = script.extension_closed();
-    assert!(reason.is_some_and(|reason| reason.contains("protocol 7")));
 }
 
 #[test]
@@ -177,6 +166,48 @@ fn removes_the_tabs_of_a_browser_that_stays_away() {
         script.received(client)[0]["method"],
         "Target.detachedFromTarget"
     );
+}
+
+#[test]
+fn tabs_of_another_browser_are_other_tabs() {
+    let mut script = Script::with_tabs(1);
+    let (client, pages) = script.auto_attached_client();
+    script.disconnect_extension();
+    // Without target ids, the tabs cannot be told apart by themselves.
+    let other = json!({ "tabId": 1, "url": "https://site/1", "title": "Other" });
+    script.connect_browser_of("b", vec![other]);
+    let received = script.received(client);
+    assert_eq!(received[0]["method"], "Target.detachedFromTarget");
+    let (code, _) = script.request_error(&pages[0], "Runtime.evaluate", json!({}));
+    assert_eq!(code, -32001);
+}
+
+#[test]
+fn newer_connection_replaces_one_that_is_still_open() {
+    let (mut script, page) = live_page();
+    let id = script.send(&page, "Page.navigate", json!({}));
+    script.next_command("Page.navigate");
+    script.connect_browser(vec![attached_tab(1)]);
+    assert!(
+        script
+            .received(&page)
+            .error(id)
+            .contains("outcome is unknown")
+    );
+    assert_eq!(script.extension_closed(), None);
+}
+
+#[test]
+fn only_a_client_that_used_a_tab_counts_as_its_user() {
+    let mut script = Script::with_tabs(2);
+    let (client, pages) = script.auto_attached_client();
+    let (other, _) = script.auto_attached_client();
+    assert!(script.tabs_in_use(client).is_empty());
+    script.make_live(&pages[1]);
+    assert_eq!(script.tabs_in_use(client), [2]);
+    assert!(script.tabs_in_use(other).is_empty());
+    script.disconnect(client);
+    assert!(script.tabs_in_use(client).is_empty());
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::script::{Script, hello, tab};
+use super::script::{Script, tab};
 
 #[test]
 fn rejects_requests_without_an_extension() {
@@ -92,7 +92,6 @@ fn holds_requests_until_the_extension_is_ready_and_answers_in_order() {
     let version = script.send(client, "Browser.getVersion", json!({}));
     let targets = script.send(client, "Target.getTargets", json!({}));
     assert!(script.received(client).is_empty());
-    script.extension_event("hello", hello());
     let call = script.next_call("listTabs");
     script.reply(&call, json!({ "tabs": [tab(1)] }));
     let received = script.received(client);

@@ -1,7 +1,7 @@
 //! The guard on its own: which request gets which status.
 
 use super::*;
-use crate::commands::serve::ClientMode;
+use crate::config::{BrowserMode, ClientMode};
 
 const EXTENSION: &str = "chrome-extension://abcdefghijklmnopabcdefghijklmnop";
 
@@ -9,11 +9,13 @@ fn status(path: &str, headers: &[(&str, &str)]) -> StatusCode {
     let config = Config {
         port: 19222,
         client_mode: ClientMode::SingleActive,
+        browser_mode: BrowserMode::One,
+        allow_unpaired: false,
+        debug_http: false,
         extension_ids: vec!["abcdefghijklmnopabcdefghijklmnop".to_owned()],
         core: tabwire_core::Config::new(0),
         max_message: 0,
         outbox_limit: 0,
-        token: Token::for_test("secret"),
     };
     let mut map = HeaderMap::new();
     for (name, value) in headers {
@@ -22,7 +24,10 @@ fn status(path: &str, headers: &[(&str, &str)]) -> StatusCode {
             value.parse().unwrap(),
         );
     }
-    admit(&config, &Method::GET, &path.parse().unwrap(), &map)
+    let uri = path.parse().unwrap();
+    let token = presented_token(&uri, &map);
+    let has_token = token.is_some_and(|token| Token::for_test("secret").matches(&token));
+    admit(&config, &Method::GET, &uri, &map, has_token)
         .map_or_else(|refused| refused.0, |()| StatusCode::OK)
 }
 

@@ -50,8 +50,6 @@ pub struct Reader<R> {
     buffer: Vec<u8>,
     consumed: usize,
     max_message: usize,
-    /// Replaces `max_message` after the first text message.
-    max_message_later: usize,
     /// What has arrived of the current message.
     message: Vec<u8>,
     /// The length of the part of `message` that is known to be valid UTF-8.
@@ -68,17 +66,15 @@ impl<R: AsyncRead + Unpin> Reader<R> {
             buffer: received.to_vec(),
             consumed: 0,
             max_message,
-            max_message_later: max_message,
             message: Vec::new(),
             valid: 0,
             in_message: false,
         }
     }
 
-    /// Limits the first message, while the peer has not introduced itself.
-    pub fn limit_first_message(mut self, size: usize) -> Self {
-        self.max_message = size.min(self.max_message_later);
-        self
+    /// Applies to the messages after the current one.
+    pub fn set_max_message(&mut self, size: usize) {
+        self.max_message = size;
     }
 
     /// The memory reserved for the current message.
@@ -94,7 +90,6 @@ impl<R: AsyncRead + Unpin> Reader<R> {
             match header.opcode {
                 Opcode::Text | Opcode::Binary | Opcode::Continuation => {
                     if let Some(text) = self.read_data(&header).await? {
-                        self.max_message = self.max_message_later;
                         return Ok(Message::Text(text));
                     }
                 }

@@ -163,16 +163,15 @@ async fn rejects_a_message_over_the_limit_before_it_is_read() {
 }
 
 #[tokio::test]
-async fn limits_only_the_first_text_message() {
-    let (mut client, reader) = reader(LIMIT);
-    let mut reader = reader.limit_first_message(10);
+async fn limit_can_be_raised_between_messages() {
     let text = frame(0x81, &[b'x'; 20]);
-    let bytes = [frame(0x89, b""), frame(0x81, b"hello"), text.clone()].concat();
+    let bytes = [frame(0x81, b"hello"), text.clone(), text].concat();
+    let (mut client, mut reader) = reader(10);
     client.write_all(&bytes).await.unwrap();
-    for _ in 0..3 {
-        reader.next().await.unwrap();
-    }
-    let mut reader = Reader::new(&text[..], &[], LIMIT).limit_first_message(10);
+    reader.next().await.unwrap();
+    reader.set_max_message(20);
+    reader.next().await.unwrap();
+    reader.set_max_message(10);
     let error = reader.next().await.unwrap_err();
     assert!(matches!(error, ReadError::TooLarge), "{error}");
 }

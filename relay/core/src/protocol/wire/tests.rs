@@ -1,6 +1,7 @@
 //! The extension protocol against the files in `fixtures/wire/`, which the extension is tested
 //! against too.
 
+mod handshake;
 mod incoming;
 mod outgoing;
 
@@ -17,6 +18,7 @@ const CHILD: &str = "0F1E2D3C4B5A69788796A5B4C3D2E1F0";
 /// Every fixture. A test fails if a file is missing here or in the folder.
 const TO_RELAY: &[&str] = &[
     "batch",
+    "browser",
     "cdpEvent-child",
     "cdpEvent-page",
     "error-coded",
@@ -36,13 +38,17 @@ const TO_RELAY: &[&str] = &[
 const TO_EXTENSION: &[&str] = &[
     "activateTab",
     "attachTab",
+    "busy",
     "cdpCommand-child",
     "cdpCommand-page",
+    "challenge",
     "closeTab",
     "createTab",
     "detachTab",
     "listTabs",
     "ping",
+    "status",
+    "welcome",
 ];
 
 #[derive(Deserialize)]

@@ -5,23 +5,36 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{Call, Calls, Script, Session, execution_context, hello, main_frame};
+use super::{Call, Calls, Script, Session, browser, execution_context, main_frame};
 use crate::Input;
 
 impl Script {
     // ---- the connection ----
 
-    /// Connects an extension that completes its handshake and lists these tabs.
+    /// Connects an extension that lists these tabs.
     pub fn connect_browser(&mut self, tabs: Vec<Value>) {
-        self.open_extension();
-        self.extension_event("hello", hello());
+        self.connect_browser_of("a", tabs);
+    }
+
+    /// As `connect_browser`, for the browser with this installation id.
+    pub fn connect_browser_of(&mut self, install_id: &str, tabs: Vec<Value>) {
+        self.open_extension_of(install_id);
         let call = self.next_call("listTabs");
         self.reply(&call, json!({ "tabs": tabs }));
     }
 
-    /// Opens the extension's socket and sends nothing on it.
+    /// Opens the connection of an extension that has proven who it is. It sends nothing yet.
     pub fn open_extension(&mut self) {
-        self.input(Input::ExtensionOpened);
+        self.open_extension_of("a");
+    }
+
+    /// As `open_extension`, for the browser with this installation id.
+    pub fn open_extension_of(&mut self, install_id: &str) {
+        let browser = browser();
+        self.input(Input::ExtensionOpened {
+            install_id,
+            browser,
+        });
     }
 
     pub fn disconnect_extension(&mut self) {

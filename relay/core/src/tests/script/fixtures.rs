@@ -3,8 +3,15 @@
 
 use serde_json::{Value, json};
 
-pub fn hello() -> Value {
-    json!({ "protocol": 1, "version": "1", "browser": "Chrome/156.0.1.2", "userAgent": "UA/156", "installId": "i" })
+use crate::handshake::Browser;
+
+pub fn browser() -> Browser {
+    Browser {
+        version: "1".to_owned(),
+        product: "Chrome/156.0.1.2".to_owned(),
+        user_agent: "UA/156".to_owned(),
+        brand: "chrome".to_owned(),
+    }
 }
 
 pub fn tab(id: i64) -> Value {

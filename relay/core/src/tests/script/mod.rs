@@ -119,6 +119,13 @@ impl Script {
             .is_some_and(Tab::is_live)
     }
 
+    /// The tabs that this client uses.
+    pub fn tabs_in_use(&self, client: ClientId) -> Vec<i64> {
+        let mut in_use = self.core.tabs_in_use();
+        let tabs = in_use.remove(&client).unwrap_or_default();
+        tabs.into_iter().map(|tab| tab.0).collect()
+    }
+
     /// How many calls to the extension have no reply yet.
     pub fn pending_calls(&self) -> usize {
         self.core.out.calls.iter().count()

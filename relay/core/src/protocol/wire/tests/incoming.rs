@@ -7,8 +7,8 @@ use super::{CHILD, fixture};
 use crate::ids::TabId;
 use crate::protocol::error::CdpError;
 use crate::protocol::wire::{
-    CdpEvent, Hello, LoadStatus, PROTOCOL, TabDetached, TabList, TabNavigated, TabRemoved,
-    TabReplaced, TabReport, parse_frame,
+    CdpEvent, LoadStatus, TabDetached, TabList, TabNavigated, TabRemoved, TabReplaced, TabReport,
+    parse_frame,
 };
 
 /// The text of a fixture's message.
@@ -18,7 +18,7 @@ fn text(name: &str) -> String {
 
 /// Parses the parameters of the event in this fixture, whose method must be this one.
 #[track_caller]
-fn params<T: for<'a> Deserialize<'a>>(method: &str) -> T {
+pub(super) fn params<T: for<'a> Deserialize<'a>>(method: &str) -> T {
     let text = text(method);
     let messages = parse_frame(&text).unwrap();
     let [message] = messages.as_slice() else {
@@ -26,19 +26,6 @@ fn params<T: for<'a> Deserialize<'a>>(method: &str) -> T {
     };
     assert_eq!((message.id, message.method.as_ref()), (None, method));
     serde_json::from_str(message.params.unwrap().get()).unwrap()
-}
-
-#[test]
-fn hello_identifies_the_extension() {
-    let user_agent = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/156.0.0.0 Safari/537.36";
-    let expected = Hello {
-        protocol: PROTOCOL,
-        version: "0.1.0".to_owned(),
-        browser: "Chrome/156.0.8078.79".to_owned(),
-        user_agent: user_agent.to_owned(),
-        install_id: "6f1f3c0e-7a54-4c1e-9d53-0b5a8a6f2d11".to_owned(),
-    };
-    assert_eq!(params::<Hello>("hello"), expected);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::protocol::wire::{Call, PING};
 const TAB: TabId = TabId(412);
 
 #[track_caller]
-fn assert_text(name: &str, text: &str) {
+pub(super) fn assert_text(name: &str, text: &str) {
     let expected: Value = serde_json::from_str(fixture(name).message.get()).unwrap();
     let written: Value = serde_json::from_str(text).unwrap();
     assert_eq!(written, expected, "{name}");

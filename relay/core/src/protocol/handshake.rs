@@ -1,0 +1,94 @@
+//! The messages with which relay and extension prove who they are, before anything else passes. The
+//! proofs themselves are made and checked outside the core, which has no secrets.
+//!
+//! challenge → hello → welcome, or busy and the end → browser → tabs
+
+use serde::{Deserialize, Serialize};
+
+/// The relay's first message.
+#[derive(Debug, Serialize)]
+pub struct Challenge<'a> {
+    pub protocol: u32,
+    pub nonce: &'a str,
+}
+
+/// The extension's answer. Fields that another version may lack are optional, so that the relay can
+/// tell it to update.
+#[derive(Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Hello {
+    pub protocol: u32,
+    #[serde(default)]
+    pub install_id: String,
+    #[serde(default)]
+    pub nonce: String,
+    #[serde(default)]
+    pub proof: String,
+    /// The user wants this browser in place of the connected one.
+    #[serde(default)]
+    pub take_over: bool,
+}
+
+/// The extension may connect.
+#[derive(Debug, Serialize)]
+pub struct Welcome<'a> {
+    pub proof: &'a str,
+    /// The relay's version.
+    pub version: &'a str,
+    /// Missing when the browser connects for the first time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<&'a str>,
+}
+
+/// Another browser is connected.
+#[derive(Debug, Serialize)]
+pub struct Busy<'a> {
+    pub proof: &'a str,
+    pub version: &'a str,
+    pub holder: &'a str,
+}
+
+/// A browser, as its extension introduces it once the relay has proven itself.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Browser {
+    /// The extension's version.
+    pub version: String,
+    /// Product and full version as in `Browser.getVersion`, for example `Chrome/156.0.8078.79`.
+    pub product: String,
+    pub user_agent: String,
+    /// `chrome`, `edge`, …: what the browser is named after.
+    #[serde(default)]
+    pub brand: String,
+}
+
+impl Browser {
+    /// An extension that speaks only the oldest form of the protocol does not introduce itself.
+    pub fn unknown() -> Self {
+        Self {
+            version: String::new(),
+            product: "Chrome".to_owned(),
+            user_agent: String::new(),
+            brand: "browser".to_owned(),
+        }
+    }
+}
+
+/// What the popup shows: this browser's name, and who uses it.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub struct Status<'a> {
+    pub name: &'a str,
+    pub clients: Vec<ClientStatus<'a>>,
+}
+
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub struct ClientStatus<'a> {
+    pub name: &'a str,
+    /// The tabs that this client uses.
+    pub tabs: Vec<i64>,
+}
+
+/// The text of a message without an id.
+pub fn message(method: &str, params: &impl Serialize) -> String {
+    serde_json::json!({ "method": method, "params": params }).to_string()
+}

@@ -1,0 +1,145 @@
+use super::*;
+
+const A: &str = "aaaaaaaa-0000-4000-8000-000000000000";
+const B: &str = "bbbbbbbb-0000-4000-8000-000000000000";
+
+fn handshake(install_id: &str) -> Handshake<'_> {
+    Handshake {
+        relay_nonce: "AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE",
+        extension_nonce: "AgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgI",
+        install_id,
+        address: "127.0.0.1:19222",
+    }
+}
+
+/// What the relay answers an extension with this secret.
+fn verify(pairings: &Pairings, secret: &Secret, install_id: &str, now: u64) -> Verdict {
+    let handshake = handshake(install_id);
+    let proof = secret.prove(Role::Extension, &handshake);
+    pairings.verify(&handshake, &proof, now)
+}
+
+/// Verifies and records, as the relay does. Returns the browser's name.
+fn connect(pairings: &mut Pairings, secret: &Secret, install_id: &str) -> String {
+    let Verdict::Proven { pairing, .. } = verify(pairings, secret, install_id, 0) else {
+        panic!("the proof does not hold");
+    };
+    pairings
+        .record_seen(&pairing, install_id, ("chrome", "Chrome/1"), 0)
+        .unwrap()
+}
+
+fn with_folder() -> (Pairings, Secret) {
+    let mut pairings = Pairings::default();
+    let (_, secret) = pairings.pair_folder(Path::new("/x"), None, None, 0);
+    (pairings, secret)
+}
+
+#[test]
+fn every_browser_that_loads_a_folder_gets_its_own_name() {
+    let (mut pairings, secret) = with_folder();
+    assert_eq!(connect(&mut pairings, &secret, A), "chrome");
+    assert_eq!(connect(&mut pairings, &secret, B), "chrome-2");
+    assert_eq!(connect(&mut pairings, &secret, A), "chrome");
+}
+
+#[test]
+fn unknown_secret_is_not_paired() {
+    let (mut pairings, secret) = with_folder();
+    let other = Secret::random();
+    assert_eq!(verify(&pairings, &other, A, 0), Verdict::NotPaired);
+    connect(&mut pairings, &secret, A);
+    assert_eq!(verify(&pairings, &other, A, 0), Verdict::WrongProof);
+}
+
+#[test]
+fn no_browser_can_pose_as_one_of_another_pairing() {
+    let (mut pairings, secret) = with_folder();
+    let (_, other) = pairings.pair_folder(Path::new("/y"), None, None, 0);
+    connect(&mut pairings, &secret, A);
+    assert_eq!(verify(&pairings, &other, A, 0), Verdict::WrongProof);
+}
+
+#[test]
+fn unpaired_browser_stays_out_although_another_one_has_the_same_secret() {
+    let (mut pairings, secret) = with_folder();
+    connect(&mut pairings, &secret, A);
+    connect(&mut pairings, &secret, B);
+    pairings.unpair("chrome").unwrap();
+    assert_eq!(verify(&pairings, &secret, A, 0), Verdict::NotPaired);
+    assert!(matches!(
+        verify(&pairings, &secret, B, 0),
+        Verdict::Proven { .. }
+    ));
+    pairings.unpair("chrome-2").unwrap();
+    assert_eq!(verify(&pairings, &secret, B, 0), Verdict::NotPaired);
+}
+
+#[test]
+fn code_admits_one_browser_and_expires() {
+    let mut pairings = Pairings::default();
+    let code = pairings.pair_by_code(None, 0);
+    assert_eq!(
+        verify(&pairings, &code, A, CODE_LIFETIME),
+        Verdict::NotPaired
+    );
+    connect(&mut pairings, &code, A);
+    assert_eq!(verify(&pairings, &code, B, 0), Verdict::NotPaired);
+    assert!(matches!(
+        verify(&pairings, &code, A, CODE_LIFETIME),
+        Verdict::Proven { .. }
+    ));
+}
+
+#[test]
+fn browser_keeps_its_name_when_it_is_paired_anew_by_a_code() {
+    let (mut pairings, secret) = with_folder();
+    connect(&mut pairings, &secret, A);
+    pairings.rename("chrome", "work").unwrap();
+    let code = pairings.pair_by_code(None, 0);
+    assert_eq!(connect(&mut pairings, &code, A), "work");
+    assert_eq!(verify(&pairings, &secret, A, 0), Verdict::WrongProof);
+}
+
+#[test]
+fn folder_keeps_its_secret_when_it_is_written_again() {
+    let (mut pairings, secret) = with_folder();
+    let (_, again) = pairings.pair_folder(Path::new("/x"), Some(&secret), None, 0);
+    assert!(again == secret);
+    connect(&mut pairings, &secret, A);
+    let (_, fresh) = pairings.pair_folder(Path::new("/x"), None, None, 0);
+    assert!(fresh != secret);
+    assert_eq!(connect(&mut pairings, &fresh, A), "chrome");
+}
+
+#[test]
+fn names_are_unique_and_safe_in_a_url() {
+    let (mut pairings, secret) = with_folder();
+    connect(&mut pairings, &secret, A);
+    connect(&mut pairings, &secret, B);
+    assert_eq!(
+        pairings.rename("chrome", "Chrome-2"),
+        Err(NameFault::Taken("Chrome-2".to_owned()))
+    );
+    assert_eq!(
+        pairings.rename("nobody", "x"),
+        Err(NameFault::Unknown("nobody".to_owned()))
+    );
+    for malformed in ["", "a b", "a&b", &"x".repeat(41)] {
+        assert_eq!(
+            pairings.rename("chrome", malformed),
+            Err(NameFault::Malformed)
+        );
+    }
+    assert_eq!(pairings.rename("chrome", "CHROME"), Ok(()));
+}
+
+#[test]
+fn forgets_the_browsers_that_were_not_seen_for_the_longest_time() {
+    let (mut pairings, secret) = with_folder();
+    for number in 0..40 {
+        let install_id = format!("{number:08}-0000-4000-8000-000000000000");
+        connect(&mut pairings, &secret, &install_id);
+    }
+    assert_eq!(pairings.browsers().count(), MAX_BROWSERS);
+}

@@ -1,0 +1,102 @@
+//! The extension's slot of one browser: who holds it, and who takes it over.
+
+use std::sync::{Arc, PoisonError};
+
+use tabwire_home::PairingId;
+
+use super::connections::Connections;
+use crate::link::outbox::Outbox;
+
+/// The close code for a browser that another one takes the place of, or that finds another one
+/// connected.
+pub const SLOT_TAKEN: u16 = 4409;
+
+/// Which browser an extension has proven to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    pub install_id: String,
+    /// `None` with `--allow-unpaired`.
+    pub pairing: Option<PairingId>,
+    /// `None` until the browser has introduced itself for the first time.
+    pub name: Option<String>,
+}
+
+/// The connected extension. `link` distinguishes it from earlier ones.
+pub(super) struct Holder {
+    pub link: u64,
+    pub outbox: Option<Outbox>,
+}
+
+/// The browser of these connections, and its extension if it is connected.
+#[derive(Default)]
+pub(super) struct Extension {
+    /// Stays when the extension disconnects.
+    pub identity: Option<Identity>,
+    pub holder: Option<Holder>,
+}
+
+/// The extension's right to be connected. Dropping it frees the slot.
+pub struct ExtensionSlot {
+    pub link: u64,
+    connections: Arc<Connections>,
+}
+
+impl Extension {
+    /// Takes the slot if it is free, if its holder is an earlier connection of the same browser, or
+    /// if the user wants this browser instead. Otherwise returns the holder's name.
+    pub fn take(
+        &mut self,
+        identity: Identity,
+        take_over: bool,
+        link: u64,
+    ) -> Result<(), Option<String>> {
+        if let Some(holder) = &self.holder {
+            let current = self.identity.as_ref();
+            let is_same = current.is_some_and(|own| own.install_id == identity.install_id);
+            if !is_same && !take_over {
+                return Err(current.and_then(|own| own.name.clone()));
+            }
+            if let Some(outbox) = &holder.outbox {
+                let reason = if is_same {
+                    "This browser has connected again."
+                } else {
+                    "Another browser has taken the place of this one."
+                };
+                outbox.abort(SLOT_TAKEN, reason);
+            }
+        }
+        self.identity = Some(identity);
+        self.holder = Some(Holder { link, outbox: None });
+        Ok(())
+    }
+}
+
+impl ExtensionSlot {
+    pub(super) fn new(link: u64, connections: Arc<Connections>) -> Self {
+        Self { link, connections }
+    }
+
+    /// The socket is open, and the browser has introduced itself. `false` if another connection has
+    /// taken the slot in the meantime.
+    pub fn open(&self, name: &str, outbox: Outbox) -> bool {
+        let mut extension = self
+            .connections
+            .extension
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let Extension { identity, holder } = &mut *extension;
+        let own = holder.as_mut().filter(|holder| holder.link == self.link);
+        if let (Some(holder), Some(identity)) = (own, identity) {
+            holder.outbox = Some(outbox);
+            identity.name = Some(name.to_owned());
+            return true;
+        }
+        false
+    }
+}
+
+impl Drop for ExtensionSlot {
+    fn drop(&mut self) {
+        self.connections.free_extension_slot(self.link);
+    }
+}

@@ -1,0 +1,102 @@
+#![allow(clippy::panic)]
+use super::clients::{ClientInfo, ClientSlot, Clients};
+use super::*;
+
+fn connections(mode: ClientMode) -> Arc<Connections> {
+    Arc::new(Connections::new(mode, Arc::default()))
+}
+
+fn take(connections: &Arc<Connections>) -> Option<ClientSlot> {
+    let info = ClientInfo {
+        name: "a client".to_owned(),
+        process: None,
+        token_generation: 0,
+    };
+    Clients::take_slot(connections, info)
+}
+
+fn identity(install_id: &str) -> Identity {
+    Identity {
+        install_id: install_id.to_owned(),
+        pairing: None,
+        name: Some(format!("browser {install_id}")),
+    }
+}
+
+fn registry(mode: BrowserMode) -> Registry {
+    let core = tabwire_core::Config::new(0);
+    Registry::new((mode, ClientMode::SingleActive), core, None).0
+}
+
+#[test]
+fn dropping_a_client_slot_frees_it() {
+    let connections = connections(ClientMode::SingleActive);
+    let slot = take(&connections).expect("free");
+    assert!(take(&connections).is_none());
+    let report = connections.clients.report(None, false);
+    assert_eq!(report.active_client_id, Some(slot.client.to_string()));
+    drop(slot);
+    assert!(take(&connections).is_some());
+}
+
+#[test]
+fn multi_client_has_a_slot_for_everyone() {
+    let connections = connections(ClientMode::MultiClient);
+    let slots: Vec<_> = (0..5).filter_map(|_| take(&connections)).collect();
+    assert_eq!(slots.len(), 5);
+    assert!(!connections.clients.report(None, false).busy);
+}
+
+#[test]
+fn second_browser_gets_the_slot_only_if_the_user_wants_it() {
+    let connections = connections(ClientMode::SingleActive);
+    let take =
+        |id, take_over| Connections::take_extension_slot(&connections, identity(id), take_over);
+    let first = take("a", false).unwrap_or_else(|_| panic!("free"));
+    assert_eq!(take("b", false).err(), Some(Some("browser a".to_owned())));
+    let second = take("b", true).unwrap_or_else(|_| panic!("taken over"));
+    // The first one's socket closes later. That must not free the slot of the second.
+    drop(first);
+    assert_eq!(connections.extension_link(), Some(second.link));
+}
+
+#[test]
+fn browser_that_connects_again_replaces_its_earlier_connection() {
+    let connections = connections(ClientMode::SingleActive);
+    let take = || Connections::take_extension_slot(&connections, identity("a"), false);
+    let dead = take().unwrap_or_else(|_| panic!("free"));
+    let next = take().unwrap_or_else(|_| panic!("replaced"));
+    drop(dead);
+    assert_eq!(connections.extension_link(), Some(next.link));
+}
+
+#[tokio::test]
+async fn client_without_a_name_gets_the_only_browser() {
+    let registry = registry(BrowserMode::Many);
+    assert_eq!(registry.find(None).err(), Some(NotFound::NoBrowser));
+    let first = registry
+        .take_extension_slot(identity("a"), false)
+        .unwrap_or_else(|_| panic!("free"));
+    assert!(registry.find(None).is_ok());
+    let second = registry
+        .take_extension_slot(identity("b"), false)
+        .unwrap_or_else(|_| panic!("free"));
+    let names = vec!["browser a".to_owned(), "browser b".to_owned()];
+    assert_eq!(
+        registry.find(None).err(),
+        Some(NotFound::Ambiguous {
+            names: names.clone()
+        })
+    );
+    let found = registry
+        .find(Some("Browser B"))
+        .unwrap_or_else(|_| panic!("found"));
+    assert_eq!(found.connections.extension_link(), Some(second.1.link));
+    let unknown = NotFound::Unknown {
+        name: "c".to_owned(),
+        names,
+    };
+    assert_eq!(registry.find(Some("c")).err(), Some(unknown));
+    drop(first);
+    assert!(registry.find(None).is_ok());
+}

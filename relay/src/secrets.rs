@@ -1,0 +1,148 @@
+//! The home's secrets as a running relay sees them: the token of clients and the pairings of
+//! browsers. Both are read again when their files change, so that removing or replacing one takes
+//! effect at once.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tabwire_home::{Error, Handshake, Home, PairingId, Pairings, Token, Verdict, now};
+
+pub struct Secrets {
+    home: Home,
+    token: Mutex<CachedToken>,
+    pairings: Mutex<CachedPairings>,
+}
+
+struct CachedToken {
+    /// `None`: the file cannot be used. Nobody gets in until it can.
+    token: Option<Token>,
+    version: Option<FileVersion>,
+    /// Counts the tokens this relay has had.
+    generation: u64,
+}
+
+struct CachedPairings {
+    pairings: Pairings,
+    version: Option<FileVersion>,
+}
+
+/// Distinguishes the versions of a file that is always replaced and never written to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct FileVersion {
+    inode: u64,
+    modified: (i64, i64),
+    size: u64,
+}
+
+impl FileVersion {
+    fn of(path: &Path) -> Option<Self> {
+        let meta = fs::symlink_metadata(path).ok()?;
+        Some(Self {
+            inode: meta.ino(),
+            modified: (meta.mtime(), meta.mtime_nsec()),
+            size: meta.size(),
+        })
+    }
+}
+
+impl Secrets {
+    /// Creates the token if there is none.
+    pub fn open(home: &Home) -> Result<Self, Error> {
+        let token = Token::load_or_create(home)?;
+        Ok(Self {
+            token: Mutex::new(CachedToken {
+                token: Some(token),
+                version: FileVersion::of(&home.auth_token_file()),
+                generation: 0,
+            }),
+            pairings: Mutex::new(CachedPairings {
+                pairings: home.pairings()?,
+                version: FileVersion::of(&home.paired_file()),
+            }),
+            home: home.clone(),
+        })
+    }
+
+    /// The current token and its generation. A file that was removed is created again, with another
+    /// token.
+    pub fn token(&self) -> (Option<Token>, u64) {
+        let mut cached = lock(&self.token);
+        let version = FileVersion::of(&self.home.auth_token_file());
+        if version.is_none() || version != cached.version {
+            let loaded = Token::load_or_create(&self.home);
+            if let Err(error) = &loaded {
+                tracing::warn!(%error, "no client can connect until the token can be read");
+            }
+            cached.token = loaded.ok();
+            cached.version = FileVersion::of(&self.home.auth_token_file());
+            cached.generation += 1;
+        }
+        (cached.token.clone(), cached.generation)
+    }
+
+    /// Whether a client presents the current token, and its generation if it does.
+    pub fn check_token(&self, presented: &str) -> Option<u64> {
+        let (token, generation) = self.token();
+        token
+            .is_some_and(|token| token.matches(presented))
+            .then_some(generation)
+    }
+
+    /// Whether an extension's proof holds, and the relay's own proof if it does.
+    pub fn verify(&self, handshake: &Handshake<'_>, proof: &str) -> (Verdict, Option<String>) {
+        let (cached, _) = self.current_pairings();
+        let verdict = cached.pairings.verify(handshake, proof, now());
+        let own = match &verdict {
+            Verdict::Proven { pairing, .. } => cached.pairings.prove(pairing, handshake),
+            Verdict::NotPaired | Verdict::WrongProof => None,
+        };
+        (verdict, own)
+    }
+
+    /// Whether a browser with this id has connected before.
+    pub fn knows(&self, install_id: &str) -> bool {
+        self.current_pairings()
+            .0
+            .pairings
+            .browser(install_id)
+            .is_some()
+    }
+
+    /// Records that a browser has connected, and returns its name.
+    pub fn record_seen(
+        &self,
+        pairing: &PairingId,
+        install_id: &str,
+        browser: (&str, &str),
+    ) -> Result<Option<String>, Error> {
+        self.home
+            .update_pairings(|pairings| pairings.record_seen(pairing, install_id, browser, now()))
+    }
+
+    /// The pairings, if they have changed since they were last read.
+    pub fn changed_pairings(&self) -> Option<Pairings> {
+        let (cached, has_changed) = self.current_pairings();
+        has_changed.then(|| cached.pairings.clone())
+    }
+
+    fn current_pairings(&self) -> (MutexGuard<'_, CachedPairings>, bool) {
+        let mut cached = lock(&self.pairings);
+        let version = FileVersion::of(&self.home.paired_file());
+        let has_changed = version != cached.version;
+        if has_changed {
+            cached.version = version;
+            // A file that cannot be read admits nobody.
+            cached.pairings = self.home.pairings().unwrap_or_else(|error| {
+                tracing::warn!(%error, "no browser can connect until the file can be read");
+                Pairings::default()
+            });
+        }
+        (cached, has_changed)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
