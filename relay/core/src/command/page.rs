@@ -21,7 +21,8 @@ impl Core {
         let tab = self.world.tabs.get(tab_id).ok_or(CdpError::TabClosed)?;
         // Playwright repeats it when a frame disappears: the reply tells it whether the frame comes
         // back.
-        let is_repeated = request.method == "Page.enable" && self.has_enabled(session_id, "Page");
+        let is_repeated = Command::classify(&request.method) == Command::Enable("Page")
+            && self.has_enabled(session_id, "Page");
         let joins = !is_repeated && self.world.answers_late_join(session_id, tab_id, &request);
         let join = init.filter(|_| joins);
         match tab.attachment() {

@@ -11,6 +11,7 @@ use crate::protocol::cdp::Request;
 use crate::protocol::ids::{CallId, Caller, ChildId, Debuggee, SessionId, TabId};
 use crate::protocol::json;
 use crate::protocol::methods::command::leaves_page;
+use crate::protocol::methods::init::{self, Answer};
 
 /// What happens with a reply.
 #[derive(Debug)]
@@ -137,8 +138,10 @@ impl Step {
                 session_id,
                 announced: script.announced.clone(),
             },
-            None if entry.method == "Page.createIsolatedWorld" => Self::world(&entry.params),
-            None => Self::other(&entry.method),
+            None => match init::find(&entry.method).map(|init| init.answer) {
+                Some(Answer::IsolatedWorld) => Self::world(&entry.params),
+                _ => Self::other(&entry.method),
+            },
         }
     }
 }

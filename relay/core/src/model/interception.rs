@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
+use crate::protocol::methods::event::Event;
 use crate::protocol::url_pattern;
 
 /// What one session requested with `Fetch.enable`.
@@ -142,8 +143,8 @@ impl Pause {
         let params: PauseParams = serde_json::from_str(params).ok()?;
         let has_response =
             params.response_status_code.is_some() || params.response_error_reason.is_some();
-        let stage = match method {
-            "Fetch.authRequired" => Stage::Auth,
+        let stage = match Event::classify(method) {
+            Event::AuthRequired => Stage::Auth,
             _ if has_response => Stage::Response,
             _ => Stage::Request,
         };

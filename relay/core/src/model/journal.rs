@@ -100,7 +100,7 @@ impl Journal {
     pub fn script_worlds(&self) -> impl Iterator<Item = String> {
         self.entries
             .iter()
-            .filter(|entry| entry.method == "Page.addScriptToEvaluateOnNewDocument")
+            .filter(|entry| entry.script.is_some())
             .filter_map(|entry| json::string_field(&entry.params, "worldName"))
     }
 

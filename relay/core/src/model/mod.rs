@@ -20,8 +20,9 @@ pub mod tabs;
 pub mod target;
 pub mod wake;
 
-use crate::protocol::cdp::Request;
+use crate::protocol::cdp::{self, Request};
 use crate::protocol::ids::{IdSource, SessionId, TabId, TargetId};
+use crate::protocol::methods::command::Command;
 use crate::protocol::methods::init::Replay;
 use crate::protocol::methods::{init, undo};
 use calls::{Replayed, Step};
@@ -84,7 +85,7 @@ impl World {
             let params = self.interner.intern(&request.params);
             session.journal_mut().record(method, params, None);
         }
-        if method == "Runtime.runIfWaitingForDebugger" {
+        if Command::classify(method) == Command::RunIfWaiting {
             session.journal_mut().start();
         }
     }
@@ -134,8 +135,8 @@ impl World {
         // In a tab that the client created, nothing was announced before.
         session.is_initializing()
             && !tab.was_created_by(session.client_id())
-            && !request.method.starts_with("Fetch.")
-            && !request.method.ends_with(".disable")
+            && cdp::domain(&request.method) != "Fetch"
+            && !matches!(Command::classify(&request.method), Command::Disable(_))
     }
 
     /// Forgets what only the debugger knew: Chrome's identifiers of the scripts of the page's

@@ -21,8 +21,6 @@ use crate::protocol::error::CdpError;
 use crate::protocol::ids::{Caller, Debuggee, SessionId};
 use crate::protocol::methods::command::Command;
 
-const FRAME_TREE: &str = "Page.getFrameTree";
-
 /// Any command that every target answers will do.
 const BARRIER: &str = "Runtime.getIsolateId";
 
@@ -59,10 +57,13 @@ impl Core {
     /// a child frame.
     fn parent_frame_tree(&self, session_id: SessionId, request: &Request<'_>) -> Option<Debuggee> {
         let session = self.world.sessions.get(session_id)?;
-        let parent = session.parent().filter(|_| request.method == FRAME_TREE)?;
+        let is_frame_tree = |method| Command::classify(method) == Command::FrameTree;
+        let parent = session
+            .parent()
+            .filter(|_| is_frame_tree(&request.method))?;
         let mut calls = self.out.calls.iter();
         calls
-            .find(|call| call.is_awaited_by(parent) && call.client_method() == FRAME_TREE)?
+            .find(|call| call.is_awaited_by(parent) && is_frame_tree(call.client_method()))?
             .debuggee()
     }
 

@@ -23,6 +23,7 @@ use crate::protocol::cdp::Request;
 use crate::protocol::error::CdpError;
 use crate::protocol::ids::{Caller, ChildId, Debuggee, SessionId, TabId, TargetId};
 use crate::protocol::json;
+use crate::protocol::methods::command::Command;
 
 pub(crate) const AUTO_ATTACH: &str = "Target.setAutoAttach";
 
@@ -272,7 +273,7 @@ impl Core {
             .zip(child.child_id.as_ref())
             .and_then(|(tab, id)| tab.child(id)?.navigation());
         if let Continuation::Reply { caller, .. } = &call.continuation
-            && call.method == "Page.navigate"
+            && Command::classify(&call.method) == Command::Navigate
             && let Some((frame, loader)) = navigation
         {
             let result = serde_json::json!({ "frameId": frame, "loaderId": loader }).to_string();

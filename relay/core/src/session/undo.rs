@@ -9,6 +9,7 @@ use crate::model::target::Target;
 use crate::protocol::ids::{Debuggee, TabId};
 use crate::protocol::json;
 use crate::protocol::methods::domains::{SCREENCAST, has_enable};
+use crate::protocol::methods::init::ACCUMULATING;
 use crate::protocol::methods::undo;
 
 use super::scripts::REMOVE_SCRIPT;
@@ -73,17 +74,14 @@ fn undo_entry(world: &World, target: &Target, entry: &Entry) -> Option<UndoComma
         let params = serde_json::json!({ "identifier": real }).to_string();
         return Some((REMOVE_SCRIPT.to_owned(), params));
     }
-    let remaining = remaining_setting(world, target, entry);
-    if entry.method == "Runtime.addBinding" && remaining.is_none() {
-        let params = format!(r#"{{"name":{}}}"#, name_of(entry));
-        return Some(("Runtime.removeBinding".to_owned(), params));
+    let (method, params) = undo::find(&entry.method, &entry.params)?;
+    match remaining_setting(world, target, entry) {
+        None => Some((method.to_owned(), params.into_owned())),
+        // Another session has added the same thing and keeps it.
+        Some(_) if ACCUMULATING.contains(&entry.method.as_str()) => None,
+        // If another session has set the same thing, its setting applies again.
+        Some(theirs) => Some((entry.method.clone(), theirs.to_owned())),
     }
-    let (method, params) = undo::find(&entry.method)?;
-    // If another session has set the same thing, its setting applies again.
-    Some(match remaining {
-        Some(theirs) => (entry.method.clone(), theirs.to_owned()),
-        None => (method.to_owned(), params.to_owned()),
-    })
 }
 
 /// The parameters with which another session of the target has sent the same command.

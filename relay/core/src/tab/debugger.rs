@@ -103,7 +103,9 @@ impl Core {
                 }
                 return;
             }
-            Event::RequestPaused => return self.on_request_paused(debuggee, method, params),
+            Event::RequestPaused | Event::AuthRequired => {
+                return self.on_request_paused(debuggee, method, params);
+            }
             Event::LoadingFailed => {
                 if let Some(tab) = self.world.tabs.get_mut(debuggee.tab_id)
                     && !tab.paused().is_empty()

@@ -20,9 +20,9 @@ impl Core {
         request: &Request<'_>,
         init: &Init,
     ) -> HandlerResult {
-        match request.method.as_ref() {
-            "Fetch.enable" => drop(self.set_interception(session_id, request)?),
-            "Fetch.disable" => self.clear_interception(session_id),
+        match Command::classify(&request.method) {
+            Command::Enable("Fetch") => drop(self.set_interception(session_id, request)?),
+            Command::Disable("Fetch") => self.clear_interception(session_id),
             _ => {}
         }
         let result = match init.answer {
@@ -69,9 +69,7 @@ impl Core {
                 session.set_enabled(LIFECYCLE, turns_on);
                 self.synthesize_lifecycle(tab_id, Some(session_id));
             }
-            _ if request.method == "Runtime.runIfWaitingForDebugger" => {
-                session.journal_mut().start();
-            }
+            Command::RunIfWaiting => session.journal_mut().start(),
             _ => {}
         }
     }

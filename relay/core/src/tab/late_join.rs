@@ -22,15 +22,15 @@ use crate::protocol::json;
 use crate::protocol::methods::command::Command;
 use crate::protocol::methods::init::{Answer, Init, Replay};
 
-/// What to do when Chrome has carried out a command that was answered with `handled`.
-fn step_of(session_id: SessionId, request: &Request<'_>, handled: &Handled) -> Step {
-    match (request.method.as_ref(), handled) {
-        ("Page.addScriptToEvaluateOnNewDocument", Handled::Reply(result)) => Step::Script {
+/// What to do when Chrome has carried out an init command that was answered with `handled`.
+fn step_of(init: &Init, session_id: SessionId, request: &Request<'_>, handled: &Handled) -> Step {
+    match (init.answer, handled) {
+        (Answer::ScriptIdentifier, Handled::Reply(result)) => Step::Script {
             session_id,
             announced: json::string_field(result, "identifier").unwrap_or_default(),
         },
-        ("Page.createIsolatedWorld", _) => Step::world(&request.params),
-        (method, _) => Step::other(method),
+        (Answer::IsolatedWorld, _) => Step::world(&request.params),
+        _ => Step::other(&request.method),
     }
 }
 
@@ -59,7 +59,7 @@ impl Core {
         };
         let is_needed = init.answer == Answer::ScriptIdentifier || !is_sent();
         if is_needed && !self.world.is_withheld_default(session_id, tab_id, request) {
-            let step = step_of(session_id, request, &handled);
+            let step = step_of(init, session_id, request, &handled);
             self.send_unawaited(session_id, tab_id, request, step);
         }
         Ok(handled)
@@ -78,7 +78,7 @@ impl Core {
             Answer::FrameTree => self.join_frame_tree(session_id, tab_id, request),
             Answer::ScriptIdentifier => {
                 let handled = self.journal_script(session_id, request);
-                let step = step_of(session_id, request, &handled);
+                let step = step_of(init, session_id, request, &handled);
                 self.send_unawaited(session_id, tab_id, request, step);
                 Ok(handled)
             }
@@ -122,15 +122,15 @@ impl Core {
     ) -> HandlerResult {
         let session_id = caller.session_id;
         self.world.record_in_journal(session_id, request);
+        let command = Command::classify(&request.method);
         let tab = self.world.tabs.get(tab_id);
-        if request.method == "Inspector.enable" && tab.is_some_and(|tab| tab.is_crashed()) {
+        if command == Command::Enable("Inspector") && tab.is_some_and(|tab| tab.is_crashed()) {
             self.send_event(session_id, "Inspector.targetCrashed", "{}");
         }
         let is_withheld = self.world.is_withheld_default(session_id, tab_id, request);
         if init.replay == Replay::Never || is_withheld {
             return Ok(Handled::empty());
         }
-        let command = Command::classify(&request.method);
         if let Some(result) = self.apply_switch(command, caller, request) {
             return result;
         }

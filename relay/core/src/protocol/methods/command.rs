@@ -13,6 +13,8 @@ pub enum Command<'m> {
     RemoveScript,
     /// `Page.getFrameTree`: its result updates the known frames.
     FrameTree,
+    /// `Page.navigate`: forwarded, but its reply is lost if a frame leaves its process.
+    Navigate,
     StartScreencast,
     StopScreencast,
     /// `Debugger.setBreakpoint*`: the breakpoint belongs to its session.
@@ -27,6 +29,8 @@ pub enum Command<'m> {
     /// `Page.handleJavaScriptDialog`: must not wait for the page, which itself waits for this
     /// command.
     HandleDialog,
+    /// `Runtime.runIfWaitingForDebugger`: forwarded. The client's library has sent its defaults.
+    RunIfWaiting,
     /// A command of a domain without `enable`: using it subscribes the session to the domain's
     /// events.
     Subscribe(&'m str),
@@ -39,10 +43,12 @@ impl<'m> Command<'m> {
             "Page.addScriptToEvaluateOnNewDocument" => Self::AddScript,
             "Page.removeScriptToEvaluateOnNewDocument" => Self::RemoveScript,
             "Page.getFrameTree" => Self::FrameTree,
+            "Page.navigate" => Self::Navigate,
             "Page.startScreencast" => Self::StartScreencast,
             "Page.stopScreencast" => Self::StopScreencast,
             "Page.setLifecycleEventsEnabled" => Self::Lifecycle,
             "Page.handleJavaScriptDialog" => Self::HandleDialog,
+            "Runtime.runIfWaitingForDebugger" => Self::RunIfWaiting,
             "Debugger.removeBreakpoint" => Self::RemoveBreakpoint,
             _ if sets_breakpoint(method) => Self::SetBreakpoint,
             _ => match method.split_once('.') {

@@ -22,8 +22,10 @@ pub enum Event {
     RequestSent,
     ResponseReceived,
     LoadingFailed,
-    /// `Fetch.requestPaused` or `Fetch.authRequired`.
+    /// `Fetch.requestPaused`.
     RequestPaused,
+    /// `Fetch.authRequired`.
+    AuthRequired,
     Crashed,
     ReloadedAfterCrash,
     ScriptParsed,
@@ -54,7 +56,8 @@ impl Event {
             "Network.requestWillBeSent" => Self::RequestSent,
             "Network.responseReceived" => Self::ResponseReceived,
             "Network.loadingFailed" => Self::LoadingFailed,
-            "Fetch.requestPaused" | "Fetch.authRequired" => Self::RequestPaused,
+            "Fetch.requestPaused" => Self::RequestPaused,
+            "Fetch.authRequired" => Self::AuthRequired,
             "Inspector.targetCrashed" => Self::Crashed,
             "Inspector.targetReloadedAfterCrash" => Self::ReloadedAfterCrash,
             "Debugger.scriptParsed" => Self::ScriptParsed,

@@ -189,7 +189,7 @@ mod tests {
             .iter()
             .filter(|init| init.replay == Replay::Default && !permanent.contains(&init.method))
         {
-            assert!(undo::find(init.method).is_some(), "{}", init.method);
+            assert!(undo::find(init.method, "{}").is_some(), "{}", init.method);
         }
     }
 }

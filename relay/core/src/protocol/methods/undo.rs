@@ -1,7 +1,10 @@
 //! How the settings of a session are reverted when it ends, and which commands revert an earlier
 //! one.
 
+use std::borrow::Cow;
+
 use super::init::{self, Replay};
+use crate::protocol::json;
 
 /// A command that sets something in a page, and the command with parameters that reverts it. Sorted
 /// by the first.
@@ -44,11 +47,18 @@ const OVERRIDES: &[(&str, &str, &str)] = &[
 ];
 
 /// The command, with its parameters, that reverts this one.
-pub fn find(method: &str) -> Option<(&'static str, &'static str)> {
-    OVERRIDES
-        .iter()
-        .find(|(set, _, _)| *set == method)
-        .map(|(_, undo, params)| (*undo, *params))
+pub fn find(method: &str, params: &str) -> Option<(&'static str, Cow<'static, str>)> {
+    if method == "Runtime.addBinding" {
+        let name = json::field(params, "name")?;
+        let params = format!(r#"{{"name":{name}}}"#);
+        return Some(("Runtime.removeBinding", params.into()));
+    }
+    let (_, undo, params) = find_override(method)?;
+    Some((undo, (*params).into()))
+}
+
+fn find_override(method: &str) -> Option<&'static (&'static str, &'static str, &'static str)> {
+    OVERRIDES.iter().find(|(set, _, _)| *set == method)
 }
 
 /// Commands that revert an earlier one. If the parameters have a `name`, only the entry with that
@@ -78,7 +88,7 @@ pub fn reverted_by(method: &str) -> Option<&'static str> {
 pub fn is_journaled(method: &str) -> bool {
     let is_switch = method.ends_with(".enable") || method.ends_with(".disable");
     let is_replayed = init::find(method).is_some_and(|init| init.replay != Replay::Never);
-    is_switch || is_replayed || find(method).is_some() || reverted_by(method).is_some()
+    is_switch || is_replayed || find_override(method).is_some() || reverted_by(method).is_some()
 }
 
 #[cfg(test)]
