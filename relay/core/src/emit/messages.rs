@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use super::out::{Handled, HandlerResult};
-use crate::model::calls::{Continuation, PendingCall};
 use crate::model::context_ids;
+use crate::model::pending_call::PendingCall;
 use crate::model::target::Target;
 use crate::protocol::cdp;
 use crate::protocol::error::CdpError;
@@ -93,11 +93,8 @@ impl Core {
     }
 
     pub(crate) fn send_call_error(&mut self, call: &PendingCall, error: &CdpError) {
-        if let Continuation::Reply { caller, .. }
-        | Continuation::Created { caller }
-        | Continuation::Closed { caller, .. } = &call.continuation
-        {
-            self.send_error(*caller, error);
+        if let Some(caller) = call.caller() {
+            self.send_error(caller, error);
         }
     }
 }

@@ -4,7 +4,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::model::calls::{Calls, Continuation, Note, PendingCall};
+use crate::model::calls::{Calls, Continuation, Note};
+use crate::model::pending_call::PendingCall;
 use crate::model::wake::Waiting;
 use crate::protocol::error::CdpError;
 use crate::protocol::ids::{Caller, Debuggee, IdSource, TabId};
@@ -95,7 +96,8 @@ impl Out {
     /// Calls the extension. The continuation says what happens with the reply.
     pub(crate) fn call(&mut self, call: &Call<'_>, continuation: Continuation) {
         let id = self.ids.call();
-        let pending = self.pending(call, continuation);
+        let deadline = self.deadline(call, &continuation);
+        let pending = PendingCall::new(call, continuation, self.now, deadline);
         if !self.is_connected {
             return self.queue_failed(FailedCall {
                 call: pending,
@@ -107,25 +109,11 @@ impl Out {
         self.push(Output::ToExtension(call.to_text(id)));
     }
 
-    fn pending(&self, call: &Call<'_>, continuation: Continuation) -> PendingCall {
-        let (child_id, method, is_command) = match call {
-            Call::CdpCommand { method, child, .. } => (child.cloned(), *method, true),
-            _ => (None, call.name(), false),
-        };
-        let deadline = match &continuation {
-            Continuation::Reply { .. } if is_command => Some(self.command_deadline()),
-            Continuation::Unawaited { .. } => None,
+    fn deadline(&self, call: &Call<'_>, continuation: &Continuation) -> Option<Now> {
+        match (continuation, call) {
+            (Continuation::Reply { .. }, Call::CdpCommand { .. }) => Some(self.command_deadline()),
+            (Continuation::Unawaited { .. }, _) => None,
             _ => Some(self.now + self.tab_call_timeout),
-        };
-        PendingCall {
-            continuation,
-            tab_id: call.tab_id(),
-            child_id,
-            method: method.to_owned(),
-            sent_at: self.now,
-            deadline,
-            is_command,
-            is_probed: false,
         }
     }
 

@@ -10,11 +10,11 @@
 use std::collections::BTreeSet;
 
 use crate::Core;
-use crate::model::calls::{Continuation, PendingCall};
+use crate::model::calls::Continuation;
+use crate::model::pending_call::PendingCall;
 use crate::model::target::Target;
 use crate::protocol::error::CdpError;
 use crate::protocol::ids::{CallId, Debuggee, TabId};
-use crate::protocol::methods::command::leaves_page;
 
 /// How many command timeouts a command may take while a server does not answer.
 const SERVER_PATIENCE: u32 = 10;
@@ -27,9 +27,9 @@ impl Core {
         }
         let waiting_for_server = self.tabs_waiting_for_server(&overdue);
         for (id, call) in overdue {
-            if call.is_awaited() && call.is_command {
+            if call.is_awaited() && call.is_command() {
                 let waits_for_server =
-                    waiting_for_server.contains(&call.tab_id) && self.is_within_patience(&call);
+                    waiting_for_server.contains(&call.tab_id()) && self.is_within_patience(&call);
                 self.on_overdue_command(id, call, waits_for_server);
             } else {
                 self.on_overdue_call(id, call);
@@ -46,8 +46,8 @@ impl Core {
     ) -> BTreeSet<Option<TabId>> {
         let calls = self.out.calls.iter();
         let all = calls.chain(overdue.iter().map(|(_, call)| call));
-        all.filter(|call| leaves_page(&call.method) && self.may_wait_for_server(call))
-            .map(|call| call.tab_id)
+        all.filter(|call| call.leaves_page() && self.may_wait_for_server(call))
+            .map(PendingCall::tab_id)
             .collect()
     }
 
@@ -64,52 +64,42 @@ impl Core {
         if child_id.is_some_and(|id| tab.child(id).is_none()) {
             return false;
         }
-        let target = Target::from(&debuggee);
+        let target = Target::from(debuggee);
         tab.awaits_document(child_id) || !self.world.is_enabled(&target, "Network")
     }
 
     fn is_within_patience(&self, call: &PendingCall) -> bool {
-        self.out.now < call.sent_at + self.out.command_timeout() * SERVER_PATIENCE
+        self.out.now < call.sent_at() + self.out.command_timeout() * SERVER_PATIENCE
     }
 
     fn on_overdue_command(&mut self, id: CallId, call: PendingCall, waits_for_server: bool) {
-        let Some(debuggee) = call.debuggee() else {
+        let Some(debuggee) = call.debuggee().cloned() else {
             return;
         };
         let tab = self.world.tabs.get(debuggee.tab_id);
         let waits_for_dialog = tab.is_some_and(|tab| tab.dialog_is_open());
         if waits_for_dialog || waits_for_server {
             self.extend_deadline(id, call);
-        } else if call.is_probed {
+        } else if call.is_probed() {
             let seconds = self.out.command_timeout().as_secs();
             let error = CdpError::PageSilent(call.client_method().to_owned(), seconds);
             self.on_failure(call, &error);
         } else {
             self.probe(&debuggee);
-            let probed = PendingCall {
-                deadline: Some(self.out.now + self.out.probe_timeout()),
-                is_probed: true,
-                ..call
-            };
-            self.out.calls.insert(id, probed);
+            let deadline = self.out.now + self.out.probe_timeout();
+            self.out.calls.insert(id, call.probed(deadline));
         }
     }
 
     /// Gives a command the whole timeout again.
     fn extend_deadline(&mut self, id: CallId, call: PendingCall) {
-        let extended = PendingCall {
-            deadline: Some(self.out.command_deadline()),
-            is_probed: false,
-            ..call
-        };
-        self.out.calls.insert(id, extended);
+        let deadline = self.out.command_deadline();
+        self.out.calls.insert(id, call.extended(deadline));
     }
 
     /// Sends a target the smallest possible command, unless a probe is pending.
     fn probe(&mut self, debuggee: &Debuggee) {
-        let is_probe = |call: &PendingCall| {
-            matches!(call.continuation, Continuation::Probe) && call.is_on(debuggee)
-        };
+        let is_probe = |call: &PendingCall| call.is_probe() && call.is_on(debuggee);
         if !self.out.calls.iter().any(is_probe) {
             let params = r#"{"expression":"0","silent":true}"#;
             self.out
@@ -119,32 +109,18 @@ impl Core {
 
     /// The page responds: its slow commands continue.
     pub(crate) fn on_probe_answered(&mut self, debuggee: &Debuggee) {
-        let is_slow = |call: &PendingCall| call.is_probed && call.is_on(debuggee);
+        let is_slow = |call: &PendingCall| call.is_probed() && call.is_on(debuggee);
         for (id, call) in self.out.calls.take_where(is_slow) {
             self.extend_deadline(id, call);
         }
     }
 
     fn on_overdue_call(&mut self, id: CallId, call: PendingCall) {
-        if matches!(
-            call.continuation,
-            Continuation::Attached { .. } | Continuation::Created { .. }
-        ) {
-            // It may still succeed, and then has to be reverted.
-            let late = PendingCall {
-                continuation: Continuation::Late,
-                tab_id: call.tab_id,
-                child_id: None,
-                method: call.method.clone(),
-                sent_at: call.sent_at,
-                deadline: None,
-                is_command: false,
-                is_probed: false,
-            };
+        if let Some(late) = call.late() {
             self.out.calls.insert(id, late);
         }
         let seconds = self.out.tab_call_timeout().as_secs();
-        let method = call.method.clone();
+        let method = call.method().to_owned();
         let error = if call.is_waking() {
             CdpError::PageSilent(method, seconds)
         } else {

@@ -4,10 +4,11 @@ use std::borrow::Cow;
 
 use crate::Core;
 use crate::emit::out::{FailedCall, Handled};
-use crate::model::calls::{Continuation, Note, PendingCall};
+use crate::model::calls::{Continuation, Note};
 use crate::model::context_ids;
+use crate::model::pending_call::PendingCall;
 use crate::protocol::error::CdpError;
-use crate::protocol::ids::{CallId, Caller, TabId};
+use crate::protocol::ids::{CallId, Caller, Debuggee, TabId};
 use crate::protocol::wire::TabReport;
 
 impl Core {
@@ -16,7 +17,7 @@ impl Core {
             tracing::debug!(call = id.0, "reply to an unknown call");
             return;
         };
-        let tab_id = call.tab_id;
+        let tab_id = call.tab_id();
         match result {
             Ok(result) => self.on_success(call, result),
             Err(error) => self.on_failure(call, &error),
@@ -40,14 +41,10 @@ impl Core {
     }
 
     fn on_success(&mut self, call: PendingCall, result: &str) {
-        let debuggee = call.debuggee();
-        match call.continuation {
+        let (continuation, debuggee) = call.into_parts();
+        match continuation {
             Continuation::Reply { caller, note } => {
-                let call = PendingCall {
-                    continuation: Continuation::Ignore,
-                    ..call
-                };
-                self.on_command_result(caller, note, &call, result);
+                self.on_command_result(caller, note, debuggee.as_ref(), result);
             }
             Continuation::Tabs => self.on_tabs_listed(result),
             Continuation::Attached { tab_id } => self.on_attached(tab_id),
@@ -62,7 +59,9 @@ impl Core {
                 self.on_tab_removed(tab_id);
                 self.send_reply(caller, r#"{"success":true}"#);
             }
-            Continuation::Late => self.on_late_success(call.tab_id, result),
+            Continuation::Late => {
+                self.on_late_success(debuggee.map(|debuggee| debuggee.tab_id), result);
+            }
             Continuation::Probe => {
                 if let Some(debuggee) = debuggee {
                     self.on_probe_answered(&debuggee);
@@ -73,8 +72,14 @@ impl Core {
     }
 
     /// Chrome's result of a client's command.
-    fn on_command_result(&mut self, caller: Caller, note: Note, call: &PendingCall, result: &str) {
-        let debuggee = call.debuggee();
+    fn on_command_result(
+        &mut self,
+        caller: Caller,
+        note: Note,
+        debuggee: Option<&Debuggee>,
+        result: &str,
+    ) {
+        let tab_id = debuggee.map(|debuggee| debuggee.tab_id);
         match note {
             Note::Join(deferred) => {
                 let request = self.undefer(caller, deferred);
@@ -82,26 +87,26 @@ impl Core {
             }
             Note::Barrier(deferred) => {
                 let request = self.undefer(caller, deferred);
-                return self.on_barrier_passed(caller, debuggee.as_ref(), &request);
+                return self.on_barrier_passed(caller, debuggee, &request);
             }
             Note::Interception { .. } | Note::PauseAnswer { .. } => {
-                self.on_fetch_reply(caller.session_id, debuggee.as_ref(), note, true);
+                self.on_fetch_reply(caller.session_id, debuggee, note, true);
                 return self.send_reply(caller, result);
             }
             Note::Breakpoint => {
-                self.on_breakpoint_set(caller.session_id, debuggee.as_ref(), result);
+                self.on_breakpoint_set(caller.session_id, debuggee, result);
                 return self.send_reply(caller, result);
             }
             Note::Leaving => {
                 self.send_reply(caller, result);
-                if let Some(tab_id) = call.tab_id {
+                if let Some(tab_id) = tab_id {
                     self.wake_next_document(tab_id);
                 }
                 return;
             }
             Note::None | Note::TranslateResult { .. } | Note::FrameTree | Note::Script { .. } => {}
         }
-        self.send_translated(caller, note, call.tab_id, result);
+        self.send_translated(caller, note, tab_id, result);
     }
 
     /// Sends a result with the ids that clients know.
@@ -191,13 +196,14 @@ impl Core {
 
     /// What follows from a failed call for its tab or the link.
     fn follow_up_failure(&mut self, call: PendingCall, error: &CdpError) {
-        let debuggee = call.debuggee();
-        match call.continuation {
+        let method = call.method().to_owned();
+        let (continuation, debuggee) = call.into_parts();
+        match continuation {
             // Only a navigation that leaves a silent page comes here; `session::failures` handles
             // the others.
             Continuation::Reply { .. } => {
-                if let Some(tab_id) = call.tab_id {
-                    self.abort_waking(tab_id, error);
+                if let Some(debuggee) = debuggee {
+                    self.abort_waking(debuggee.tab_id, error);
                 }
             }
             Continuation::Tabs => {
@@ -219,7 +225,7 @@ impl Core {
             | Continuation::Late
             | Continuation::Ignore
             | Continuation::Probe => {
-                tracing::debug!(method = call.method, %error, "call failed");
+                tracing::debug!(method, %error, "call failed");
             }
         }
     }

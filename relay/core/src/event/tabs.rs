@@ -1,7 +1,7 @@
 //! Tabs that appear, change and disappear, whoever causes it.
 
 use crate::Core;
-use crate::model::calls::{Continuation, PendingCall};
+use crate::model::pending_call::PendingCall;
 use crate::model::tab::Tab;
 use crate::model::target::Target;
 use crate::model::wake::Stage;
@@ -172,10 +172,7 @@ impl Core {
         }
         self.on_wake_failed(tab_id, &CdpError::TabClosed);
         // A pending close is answered by its own reply.
-        let is_lost = |call: &PendingCall| {
-            let closes = matches!(call.continuation, Continuation::Closed { .. });
-            call.tab_id == Some(tab_id) && !closes
-        };
+        let is_lost = |call: &PendingCall| call.tab_id() == Some(tab_id) && !call.closes_tab();
         for (_, call) in self.out.calls.take_where(is_lost) {
             self.fail_call(call, &CdpError::TabClosed);
         }

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use super::interception::Interception;
 use super::journal;
+use super::pending_call::PendingCall;
 use crate::Now;
 use crate::protocol::cdp::Request;
-use crate::protocol::ids::{CallId, Caller, ChildId, Debuggee, SessionId, TabId};
+use crate::protocol::ids::{CallId, Caller, SessionId, TabId};
 use crate::protocol::json;
-use crate::protocol::methods::command::leaves_page;
 use crate::protocol::methods::init::{self, Answer};
 
 /// What happens with a reply.
@@ -167,93 +167,6 @@ impl Replayed {
     }
 }
 
-#[derive(Debug)]
-pub struct PendingCall {
-    pub continuation: Continuation,
-    /// The tab that is called, so that its calls can be failed when it is gone.
-    pub tab_id: Option<TabId>,
-    pub child_id: Option<ChildId>,
-    /// The CDP method or the name of the call, for error messages.
-    pub method: String,
-    pub sent_at: Now,
-    pub deadline: Option<Now>,
-    /// A CDP command, as opposed to a call to the browser itself.
-    pub is_command: bool,
-    /// The page is being probed, because this call takes long.
-    pub is_probed: bool,
-}
-
-impl PendingCall {
-    pub fn debuggee(&self) -> Option<Debuggee> {
-        let child_id = self.child_id.clone();
-        self.tab_id.map(|tab_id| Debuggee { tab_id, child_id })
-    }
-
-    pub fn is_on(&self, debuggee: &Debuggee) -> bool {
-        self.tab_id == Some(debuggee.tab_id) && self.child_id == debuggee.child_id
-    }
-
-    /// Whether a client waits for the page of this tab itself, and not only for the browser.
-    pub fn waits_for_page(&self, tab_id: TabId) -> bool {
-        self.tab_id == Some(tab_id)
-            && self.child_id.is_none()
-            && self.is_command
-            && self.is_awaited()
-            && !leaves_page(&self.method)
-    }
-
-    /// Whether a client waits for the reply to its command.
-    pub fn is_awaited(&self) -> bool {
-        matches!(self.continuation, Continuation::Reply { .. })
-    }
-
-    pub fn is_unawaited(&self) -> bool {
-        matches!(self.continuation, Continuation::Unawaited { .. })
-    }
-
-    pub fn is_waking(&self) -> bool {
-        matches!(self.continuation, Continuation::Waking { .. })
-    }
-
-    /// Whether a client waits for it in this session.
-    pub fn is_awaited_by(&self, session_id: SessionId) -> bool {
-        matches!(&self.continuation, Continuation::Reply { caller, .. } if caller.session_id == session_id)
-    }
-
-    /// The method that the client sent, which is not the one that was sent to pass a barrier.
-    pub fn client_method(&self) -> &str {
-        match &self.continuation {
-            Continuation::Reply {
-                note: Note::Join(deferred) | Note::Barrier(deferred),
-                ..
-            } => &deferred.method,
-            _ => &self.method,
-        }
-    }
-
-    /// A script of this call has to be removed again if its session has ended.
-    fn adds_script(&self) -> bool {
-        matches!(
-            &self.continuation,
-            Continuation::Unawaited {
-                step: Step::Script { .. },
-                ..
-            }
-        )
-    }
-
-    /// Whether nobody waits for it.
-    fn is_background(&self) -> bool {
-        matches!(
-            self.continuation,
-            Continuation::Late
-                | Continuation::Ignore
-                | Continuation::Probe
-                | Continuation::Unawaited { .. }
-        )
-    }
-}
-
 /// How many scripts of ended sessions are remembered per tab, to be removed once Chrome has added
 /// them.
 const MAX_SCRIPTS_TO_REMOVE: usize = 50;
@@ -269,7 +182,7 @@ pub struct Calls {
 
 impl Calls {
     pub fn insert(&mut self, id: CallId, call: PendingCall) {
-        if let Some(deadline) = call.deadline {
+        if let Some(deadline) = call.deadline() {
             self.deadlines.insert((deadline, id));
         }
         self.map.insert(id, call);
@@ -277,7 +190,7 @@ impl Calls {
 
     pub fn take(&mut self, id: CallId) -> Option<PendingCall> {
         let call = self.map.remove(&id)?;
-        if let Some(deadline) = call.deadline {
+        if let Some(deadline) = call.deadline() {
             self.deadlines.remove(&(deadline, id));
         }
         Some(call)
@@ -314,16 +227,15 @@ impl Calls {
 
     /// The debugger is gone, and with it the commands that nobody waits for.
     pub fn forget_unawaited(&mut self, tab_id: TabId) {
-        self.take_where(|call| call.tab_id == Some(tab_id) && call.is_unawaited());
+        self.take_where(|call| call.tab_id() == Some(tab_id) && call.is_unawaited());
     }
 
     /// A session has ended. Of its unawaited commands, only the scripts are still relevant, which
     /// have to be removed.
     pub fn forget_unawaited_of(&mut self, ended: SessionId, tab_id: TabId) {
-        let is_of = |call: &PendingCall| matches!(&call.continuation, Continuation::Unawaited { session_id, .. } if *session_id == ended);
-        self.take_where(|call| is_of(call) && !call.adds_script());
+        self.take_where(|call| call.is_unawaited_of(ended) && !call.adds_script());
         // A page that stays silent while clients come and go must not fill the relay.
-        let is_script = |call: &PendingCall| call.tab_id == Some(tab_id) && call.adds_script();
+        let is_script = |call: &PendingCall| call.tab_id() == Some(tab_id) && call.adds_script();
         let count = self.iter().filter(|call| is_script(call)).count();
         let mut surplus = count.saturating_sub(MAX_SCRIPTS_TO_REMOVE);
         self.take_where(|call| {
@@ -335,13 +247,13 @@ impl Calls {
 
     /// The commands of a tab that is waking are obsolete.
     pub fn forget_waking(&mut self, tab_id: TabId) {
-        self.take_where(|call| call.tab_id == Some(tab_id) && call.is_waking());
+        self.take_where(|call| call.tab_id() == Some(tab_id) && call.is_waking());
     }
 
     /// Whether a client waits for a reply from this tab.
     pub fn is_tab_awaited(&self, tab_id: TabId) -> bool {
         self.iter()
-            .any(|call| call.tab_id == Some(tab_id) && call.is_awaited())
+            .any(|call| call.tab_id() == Some(tab_id) && call.is_awaited())
     }
 
     /// Whether a session waits for a reply.

@@ -14,6 +14,7 @@ pub mod journal;
 pub mod link;
 pub mod mirror;
 pub mod paused;
+pub mod pending_call;
 pub mod sessions;
 pub mod tab;
 pub mod tabs;

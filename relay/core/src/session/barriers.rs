@@ -13,8 +13,9 @@
 use crate::Core;
 use crate::emit::out::HandlerResult;
 use crate::model::bootstraps::helper_context;
-use crate::model::calls::{Continuation, Deferred, Note, PendingCall};
+use crate::model::calls::{Continuation, Deferred, Note};
 use crate::model::context_ids;
+use crate::model::pending_call::PendingCall;
 use crate::model::target::Target;
 use crate::protocol::cdp::Request;
 use crate::protocol::error::CdpError;
@@ -65,6 +66,7 @@ impl Core {
         calls
             .find(|call| call.is_awaited_by(parent) && is_frame_tree(call.client_method()))?
             .debuggee()
+            .cloned()
     }
 
     /// Where the earliest commands of a session wait: joining them there keeps the order.
@@ -73,21 +75,12 @@ impl Core {
         session_id: SessionId,
         matches: impl Fn(&Debuggee) -> bool,
     ) -> Option<Debuggee> {
-        let is_barrier = |call: &&PendingCall| {
-            matches!(
-                &call.continuation,
-                Continuation::Reply {
-                    note: Note::Barrier(_),
-                    ..
-                }
-            )
-        };
         let calls = self.out.calls.iter();
         calls
-            .filter(|call| call.is_awaited_by(session_id))
-            .filter(is_barrier)
+            .filter(|call| call.is_awaited_by(session_id) && call.is_barrier())
             .filter_map(PendingCall::debuggee)
-            .find(matches)
+            .find(|debuggee| matches(debuggee))
+            .cloned()
     }
 
     pub(crate) fn wait_at_barrier(
@@ -176,7 +169,7 @@ impl Core {
         let Continuation::Reply {
             caller,
             note: Note::Join(_) | Note::Barrier(_),
-        } = &call.continuation
+        } = call.continuation()
         else {
             return false;
         };
@@ -185,7 +178,7 @@ impl Core {
             CdpError::PageSilent(..) => {
                 let session = self.world.sessions.get(caller.session_id);
                 let own = session.and_then(|session| session.target().debuggee());
-                own.is_some_and(|own| own.child_id != call.child_id)
+                own.is_some_and(|own| !call.is_on(&own))
             }
             _ => false,
         }

@@ -15,8 +15,9 @@ use serde_json::value::RawValue;
 
 use crate::Core;
 use crate::emit::out::{Handled, HandlerResult};
-use crate::model::calls::{Continuation, PendingCall, Step};
+use crate::model::calls::Step;
 use crate::model::child::Child;
+use crate::model::pending_call::PendingCall;
 use crate::model::sessions::Session;
 use crate::model::target::Target;
 use crate::protocol::cdp::Request;
@@ -272,12 +273,12 @@ impl Core {
         let navigation = tab
             .zip(child.child_id.as_ref())
             .and_then(|(tab, id)| tab.child(id)?.navigation());
-        if let Continuation::Reply { caller, .. } = &call.continuation
-            && Command::classify(&call.method) == Command::Navigate
+        if let Some(caller) = call.caller()
+            && Command::classify(call.method()) == Command::Navigate
             && let Some((frame, loader)) = navigation
         {
             let result = serde_json::json!({ "frameId": frame, "loaderId": loader }).to_string();
-            self.send_reply(*caller, &result);
+            self.send_reply(caller, &result);
         } else {
             self.fail_call(call, &CdpError::SessionNotFound);
         }

@@ -3,7 +3,8 @@
 
 use crate::Core;
 use crate::emit::out::FailedCall;
-use crate::model::calls::{Continuation, Note, PendingCall};
+use crate::model::calls::{Continuation, Note};
+use crate::model::pending_call::PendingCall;
 use crate::protocol::error::CdpError;
 use crate::protocol::ids::{Caller, Debuggee};
 
@@ -15,16 +16,14 @@ impl Core {
 
     /// What follows from a failed call, besides the client's error reply.
     pub(crate) fn on_call_failed(&mut self, call: PendingCall, error: CdpError) {
-        let debuggee = call.debuggee();
-        match call.continuation {
-            Continuation::Reply { caller, note } if note != Note::Leaving => {
-                self.on_command_failed(caller, debuggee.as_ref(), note);
-            }
-            _ => self.out.queue_failed(FailedCall {
+        if !call.is_awaited() || call.is_leaving() {
+            self.out.queue_failed(FailedCall {
                 call,
                 error,
                 is_answered: true,
-            }),
+            });
+        } else if let (Continuation::Reply { caller, note }, debuggee) = call.into_parts() {
+            self.on_command_failed(caller, debuggee.as_ref(), note);
         }
     }
 

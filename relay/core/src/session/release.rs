@@ -1,7 +1,8 @@
 //! The end of a session and of a client: what they waited for is answered, what they set is undone,
 //! and the debugger is detached from tabs that nobody uses any more.
 
-use crate::model::calls::{Continuation, Note, PendingCall, Step};
+use crate::model::calls::{Continuation, Note, Step};
+use crate::model::pending_call::PendingCall;
 use crate::model::sessions::Session;
 use crate::model::tab::Attachment;
 use crate::protocol::error::CdpError;
@@ -31,7 +32,7 @@ impl Core {
         for (id, session) in ended {
             self.release(id, session);
         }
-        let is_of_client = |call: &PendingCall| matches!(&call.continuation, Continuation::Reply { caller, .. } if caller.client_id == client_id);
+        let is_of_client = |call: &PendingCall| call.is_awaited_by_client(client_id);
         for (call_id, call) in self.out.calls.take_where(is_of_client) {
             self.abandon_call(call_id, call);
         }
@@ -44,7 +45,7 @@ impl Core {
     /// Nobody waits for this call any more. If it still changes something in Chrome, that is undone
     /// when it succeeds.
     fn abandon_call(&mut self, call_id: CallId, call: PendingCall) {
-        let Continuation::Reply { caller, note } = &call.continuation else {
+        let Continuation::Reply { caller, note } = call.continuation() else {
             return;
         };
         let session_id = caller.session_id;
@@ -62,17 +63,7 @@ impl Core {
             }
             _ => return,
         };
-        if let Some(tab_id) = call.tab_id {
-            let continuation = Continuation::Unawaited {
-                tab_id,
-                session_id,
-                step,
-            };
-            let unawaited = PendingCall {
-                continuation,
-                deadline: None,
-                ..call
-            };
+        if let Some(unawaited) = call.unawaited(session_id, step) {
             self.out.calls.insert(call_id, unawaited);
         }
     }

@@ -1,7 +1,7 @@
 //! A tab that loses its debugger: dormant again until the next command.
 
 use crate::Core;
-use crate::model::calls::PendingCall;
+use crate::model::pending_call::PendingCall;
 use crate::model::tab::Attachment;
 use crate::model::target::Target;
 use crate::protocol::error::CdpError;
@@ -13,9 +13,10 @@ impl Core {
         let error = CdpError::Detached(reason.to_owned());
         let is_visible = self.is_attachment_visible(tab_id);
         let is_lost = |call: &PendingCall| {
-            call.tab_id == Some(tab_id)
+            // Calls to the browser, such as activating the tab, do not need the debugger.
+            call.tab_id() == Some(tab_id)
+                && call.is_command()
                 && (call.is_awaited() || call.is_waking())
-                && call.method != "activateTab"
         };
         let lost = self.out.calls.take_where(is_lost);
         self.out.calls.forget_unawaited(tab_id);
