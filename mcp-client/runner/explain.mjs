@@ -1,6 +1,6 @@
 /**
- * Turns whatever an agent's code threw into an error that helps the agent: what happened, where in its code, and what to
- * do next. It never throws itself, even if the value does when it is read.
+ * Turns whatever the code threw into an error that helps its reader: what happened, where in the code, and what to do
+ * next. It never throws itself, even if the value does when it is read.
  */
 
 import util from 'node:util';
@@ -10,49 +10,99 @@ import { truncate } from './output.mjs';
 
 /** @typedef {{ kind: string, message: string, next?: string }} Failure */
 
-export const CRASHED =
-  'The page crashed. Continue in a new tab: `const url = page.url(); page = await context.newPage(); await page.goto(url)`.';
+/**
+ * Who reads the error. An agent calls again, keeps its `page` and `state`, and asks the user for anything outside of the
+ * browser. A shell user starts a new run.
+ * @typedef {'agent' | 'shellUser'} Audience
+ */
+
+/**
+ * What to do next: the same for everyone, or a text for each audience.
+ * @typedef {string | Record<Audience, string>} Remedy
+ */
+
+/** @type {Remedy} */
+export const CRASHED = {
+  agent:
+    'The page crashed. Continue in a new tab: `const url = page.url(); page = await context.newPage(); await page.goto(url)`.',
+  shellUser: 'The page crashed. Reload it, or use another tab.',
+};
 
 /** How much of an error message is searched for a known cause. */
 const MAX_SEARCHED = 100_000;
 
-/** What to do when part of the path to the browser is lost. This takes precedence over the error's own text. */
+/**
+ * What to do when part of the path to the browser is lost. This takes precedence over the error's own text.
+ * @type {Record<'connection' | 'browser', Remedy>}
+ */
 const LOST = {
-  connection:
-    'The connection to the browser was lost, and what was in flight may have taken effect. Call again: `page` and `state` are kept.',
-  browser:
-    'The browser disconnected, and what was in flight may have taken effect. Ask the user to open it, then call again.',
+  connection: {
+    agent:
+      'The connection to the browser was lost, and what was in flight may have taken effect. Call again: `page` and `state` are kept.',
+    shellUser:
+      'The connection to the browser was lost, and what was in flight may have taken effect. Run `tabwire status` to check the connection, then try again.',
+  },
+  browser: {
+    agent:
+      'The browser disconnected, and what was in flight may have taken effect. Ask the user to open it, then call again.',
+    shellUser:
+      'The browser disconnected, and what was in flight may have taken effect. Open it, then try again.',
+  },
 };
 
 /**
  * What to do, by the text of the error. The first match counts.
- * @type {[RegExp, string][]}
+ * @type {[RegExp, Remedy][]}
  */
 const REMEDIES = [
   [
     /refs of the last snapshot|waiting for locator\('aria-ref=|waiting for getByRef|Ref .* not found|Invalid frame in aria-ref/,
-    'Refs are valid for the latest snapshot only. Call `snapshot()` and use its refs.',
+    {
+      agent: 'Refs are valid for the latest snapshot only. Call `snapshot()` and use its refs.',
+      shellUser:
+        'Refs are valid only after `snapshot()` in the same run. Call it first, or use another locator.',
+    },
   ],
   [
     /did not respond for/,
-    'The page is busy or hung. Use another tab, or ask the user to check this one.',
+    {
+      agent: 'The page is busy or hung. Use another tab, or ask the user to check this one.',
+      shellUser: 'The page is busy or hung. Check it, or use another tab.',
+    },
   ],
   [
     /outcome (is )?unknown/i,
-    'It may or may not have taken effect. Call `snapshot()` to check before you retry.',
+    {
+      agent: 'It may or may not have taken effect. Call `snapshot()` to check before you retry.',
+      shellUser: 'It may or may not have taken effect. Check the page before you try again.',
+    },
   ],
   [
     /Another debugger/,
-    'DevTools or another tool is open on this tab. Use another tab, or ask the user to close it.',
+    {
+      agent:
+        'DevTools or another tool is open on this tab. Use another tab, or ask the user to close it.',
+      shellUser: 'DevTools or another tool is open on this tab. Close it, or use another tab.',
+    },
   ],
   [/Target crashed|Page crashed|page has crashed/, CRASHED],
   [
     /has been closed|Target closed|Session closed/,
-    'The tab was closed, or this object is from an earlier connection. Use an open tab (`page = pages()[i]`) or a new one (`page = await context.newPage()`), and locate elements again.',
+    {
+      agent:
+        'The tab was closed, or this object is from an earlier connection. Use an open tab (`page = pages()[i]`) or a new one (`page = await context.newPage()`), and locate elements again.',
+      shellUser:
+        'The tab was closed. Use an open tab (`page = pages()[i]`) or a new one (`page = await context.newPage()`).',
+    },
   ],
   [
     /Execution context was destroyed/,
-    'The page navigated while this ran, or did not respond for too long. Call `snapshot()` to see the page, then continue.',
+    {
+      agent:
+        'The page navigated while this ran, or did not respond for too long. Call `snapshot()` to see the page, then continue.',
+      shellUser:
+        'The page navigated while this ran, or did not respond for too long. Wait for the page first, for example with `page.waitForURL()`.',
+    },
   ],
   [
     /strict mode violation/,
@@ -65,20 +115,41 @@ const REMEDIES = [
   [/net::ERR_/, 'The URL could not be loaded. Check it.'],
   [
     /page\.goto: Timeout|page\.waitForLoadState: Timeout|page\.reload: Timeout/,
-    "The page did not finish loading. It may be usable: call `snapshot()` to see it, or pass `{ waitUntil: 'commit' }`.",
+    {
+      agent:
+        "The page did not finish loading. It may be usable: call `snapshot()` to see it, or pass `{ waitUntil: 'commit' }`.",
+      shellUser:
+        "The page did not finish loading. If it is usable anyway, pass `{ waitUntil: 'commit' }`.",
+    },
   ],
   [
     /page\.(ariaSnapshot|screenshot)\w*: Timeout/,
-    'The page does not respond: it is busy or shows a dialog. Use another tab, or ask the user to check this one.',
+    {
+      agent:
+        'The page does not respond: it is busy or shows a dialog. Use another tab, or ask the user to check this one.',
+      shellUser:
+        'The page does not respond: it is busy or shows a dialog. Check it, or use another tab.',
+    },
   ],
   [
     /intercepts pointer events/,
     'Another element covers this one. Call `screenshot()` to see it, and close it first.',
   ],
-  [/Timeout [\d.]+ms exceeded/, 'Timed out. Call `snapshot()` to see the page.'],
+  [
+    /Timeout [\d.]+ms exceeded/,
+    {
+      agent: 'Timed out. Call `snapshot()` to see the page.',
+      shellUser: 'Timed out. Print `await snapshot()` before this step to see the page.',
+    },
+  ],
   [
     / is not defined$/m,
-    'In scope: page, context, browser, state, pages(), snapshot(), screenshot(), console. Variables from earlier calls are gone; `state` is kept.',
+    {
+      agent:
+        'In scope: page, context, browser, state, pages(), snapshot(), screenshot(), console. Variables from earlier calls are gone; `state` is kept.',
+      shellUser:
+        'In scope: page, context, browser, pages(), snapshot(), screenshot(), console. Nothing is kept from earlier runs.',
+    },
   ],
   [
     /wasn't found/,
@@ -86,29 +157,48 @@ const REMEDIES = [
   ],
 ];
 
-const FIX_THE_CODE = 'Fix the code and call again. What it did before the error is not undone.';
+/** @type {Remedy} */
+const NOTHING_WAS_RUN = {
+  agent: 'Nothing was run. Fix the code and call again.',
+  shellUser: 'Nothing was run. Fix the code and try again.',
+};
+
+/** @type {Remedy} */
+const FIX_THE_CODE = {
+  agent: 'Fix the code and call again. What it did before the error is not undone.',
+  shellUser: 'Fix the code and try again. What it did before the error is not undone.',
+};
 
 /**
  * @param {any} error whatever was thrown
  * @param {string} code
+ * @param {Audience} audience
  * @param {{ lost?: 'connection' | 'browser', hasCrashed: boolean }} condition of the browser and of the page in use
  * @returns {Failure}
  */
-export function explain(error, code, { lost, hasCrashed }) {
+export function explain(error, code, audience, { lost, hasCrashed }) {
   if (attempt(() => error instanceof CodeError)) {
     return {
       kind: 'syntax',
       message: `SyntaxError: ${error.message}`,
-      next: 'Nothing was run. Fix the code and call again.',
+      next: textFor(audience, NOTHING_WAS_RUN),
     };
   }
   const message = messageOf(error);
+  const remedy = lost ? LOST[lost] : hasCrashed ? CRASHED : remedyFor(message);
   return {
     kind: attempt(() => /Timeout/.test(error.name)) ? 'playwright-timeout' : 'code',
     message: message + location(error, code),
-    next: lost ? LOST[lost] : hasCrashed ? CRASHED : remedyFor(message),
+    next: textFor(audience, remedy),
   };
 }
+
+/**
+ * @param {Audience} audience
+ * @param {Remedy} remedy
+ */
+export const textFor = (audience, remedy) =>
+  typeof remedy === 'string' ? remedy : remedy[audience];
 
 /** @param {string} message */
 function remedyFor(message) {

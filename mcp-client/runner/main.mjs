@@ -2,24 +2,24 @@
  * The worker process of `tabwire mcp`, which runs an agent's code with Playwright. The server starts it, sends requests as
  * JSON lines on stdin, one at a time, and kills it if code does not end. Replies and events are JSON lines on stdout.
  *
- *   → {id, do: "connect", url, name, target}     ← {id, ok} or {id, error: {kind, message, next}}
- *   → {id, do: "execute", code, …}         ← {event: "output", text} as it is printed, then {id, ok: {text, images}, error?}
+ *   → {id, do: "connect", url, name, target}   ← {id, ok} or {id, error: {kind, message, next}}
+ *   → {id, do: "execute", code, audience, …}   ← {event: "output", text} as it is printed, then {id, ok: {text, images}, error?}
  *   → {id, do: "tabs" | "use" | "close" | "release", …}
- *   ← {event: "page", target}              the page in use has changed
- *   ← {event: "opened", target}            a tab was opened because the code needed a page
+ *   ← {event: "page", target}                the page in use has changed
+ *   ← {event: "opened", target}              a tab was opened because the code needed a page
  *
  * The token of the relay must never appear on stdout.
  */
 
 /** @import { Tab } from './browser_link.mjs' */
-/** @import { Failure } from './explain.mjs' */
+/** @import { Audience, Failure } from './explain.mjs' */
 
 import fs from 'node:fs';
 import readline from 'node:readline';
 import { Worker } from 'node:worker_threads';
 
 import { BrowserLink } from './browser_link.mjs';
-import { CRASHED, explain, messageOf } from './explain.mjs';
+import { CRASHED, explain, messageOf, textFor } from './explain.mjs';
 import { Output, show, truncate } from './output.mjs';
 import { Scope, describeTab } from './scope.mjs';
 
@@ -77,7 +77,7 @@ process.on('uncaughtException', (error) =>
 
 /** @type {Record<string, (request: any) => Promise<Reply>>} */
 const handlers = {
-  /** @param {{ url: string, target: string | null }} request */
+  /** @param {{ url: string, name: string, target: string | null }} request */
   async connect({ url, name, target }) {
     token = new URL(url).searchParams.get('token') ?? undefined;
     let previous;
@@ -99,19 +99,19 @@ const handlers = {
     return { ok: {} };
   },
 
-  /** @param {{ code: string, timeoutMs: number, outputLimit: number, imageLimit: number | null }} request */
-  async execute({ code, timeoutMs, outputLimit, imageLimit }) {
+  /** @param {{ code: string, audience: Audience, timeoutMs: number, outputLimit: number, imageLimit: number | null }} request */
+  async execute({ code, audience, timeoutMs, outputLimit, imageLimit }) {
     output.begin(outputLimit, imageLimit);
     try {
       await scope.run(code, { timeoutMs, imageLimit });
       if (link.hasCrashed) {
-        output.line(`[${CRASHED}]`);
+        output.line(`[${textFor(audience, CRASHED)}]`);
       }
       output.assertComplete();
       return { ok: output.end() };
     } catch (error) {
       const condition = { lost: await link.lost(), hasCrashed: link.hasCrashed };
-      const failure = explain(error, code, condition);
+      const failure = explain(error, code, audience, condition);
       const message = output.truncateError(failure.message);
       return { ok: output.end(), error: { ...failure, message } };
     }

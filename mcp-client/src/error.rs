@@ -6,6 +6,8 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use serde::Serialize;
+
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -80,8 +82,9 @@ pub enum Error {
     HomeFile(#[from] io::Error),
 }
 
-/// Who reads an error.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Who reads an error. The runner knows them by the same names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Audience {
     /// Calls tools. Anything on the machine needs the user.
     Agent,
@@ -119,19 +122,16 @@ impl Audience {
         }
     }
 
-    /// What stopping code in the middle costs. A shell's runs share no state, so nothing of theirs
-    /// is lost.
-    fn loss(self) -> String {
+    /// What is lost when code is stopped and its worker replaced. Runs from a shell share no state,
+    /// so they have none to lose.
+    pub fn loss(self) -> String {
         match self {
-            Self::Agent => lost_state(),
+            Self::Agent => {
+                format!("`state` and variables are lost; `page` is kept. {SIDE_EFFECTS}")
+            }
             Self::ShellUser => SIDE_EFFECTS.to_owned(),
         }
     }
-}
-
-/// What an agent loses when its worker is replaced in the middle of code.
-pub fn lost_state() -> String {
-    format!("`state` and variables are lost; `page` is kept. {SIDE_EFFECTS}")
 }
 
 fn describe_connected(names: &[String]) -> String {

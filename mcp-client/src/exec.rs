@@ -92,7 +92,7 @@ pub enum Images {
 
 /// `interrupted` stops the code early. Tabs that it opened are still closed.
 pub async fn run(settings: Settings, run: Run, interrupted: impl Future<Output = ()>) -> Outcome {
-    let mut session = Session::new(settings);
+    let mut session = Session::new(settings, Audience::ShellUser);
     let progress = Progress::stderr();
     let response = tokio::select! {
         response = execute(&mut session, &run, &progress) => response.unwrap_or_else(Response::from),
@@ -111,7 +111,7 @@ async fn execute(session: &mut Session, run: &Run, progress: &Progress) -> Resul
 }
 
 pub async fn tabs(settings: Settings, as_json: bool) -> Outcome {
-    let mut session = Session::new(settings);
+    let mut session = Session::new(settings, Audience::ShellUser);
     let listed = match session.prepare(&Progress::stderr()).await {
         Ok(()) => session.tabs().await,
         Err(error) => Err(error),

@@ -70,7 +70,7 @@ pub fn http_routes(settings: Settings) -> Router {
 
 impl Server {
     fn new(settings: Settings) -> Self {
-        let session = Arc::new(Mutex::new(Session::new(settings.clone())));
+        let session = Session::new(settings.clone(), Audience::Agent);
         let early = settings.clone();
         // The extension needs a moment to find a new relay. Start it now, so that the first call
         // does not have to wait.
@@ -81,7 +81,7 @@ impl Server {
         });
         Self {
             settings,
-            session,
+            session: Arc::new(Mutex::new(session)),
             resets: watch::Sender::new(()),
             release: Arc::default(),
         }

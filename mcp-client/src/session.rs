@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tabwire_home::{Token, cdp_url};
 use tokio::time::{Instant, interval, sleep};
 
-use crate::error::{Error, lost_state};
+use crate::error::{Audience, Error};
 use crate::progress::Progress;
 use crate::response::{Failure, Report, Response};
 use crate::worker::{Reply, Worker};
@@ -21,6 +21,7 @@ const MAX_LISTED_TABS: usize = 30;
 
 pub struct Session {
     settings: Settings,
+    audience: Audience,
     worker: Option<Worker>,
     /// What the agent calls itself.
     agent: Option<String>,
@@ -56,9 +57,10 @@ struct Tabs {
 }
 
 impl Session {
-    pub fn new(settings: Settings) -> Self {
+    pub fn new(settings: Settings, audience: Audience) -> Self {
         Self {
             settings,
+            audience,
             worker: None,
             agent: None,
             port: None,
@@ -150,6 +152,7 @@ impl Session {
     async fn run(&mut self, code: &str, timeout: Duration, progress: &Progress) -> Response {
         let parameters = json!({
             "code": code,
+            "audience": self.audience,
             "timeoutMs": u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX),
             "outputLimit": self.settings.output_limit,
             "imageLimit": self.settings.image_limit,
@@ -251,11 +254,13 @@ impl Session {
             }
             _ => "The process that runs the code did not release the browser and was stopped.".to_owned(),
         };
-        self.notes.push(format!("{reason} {}", lost_state()));
+        self.notes
+            .push(format!("{reason} {}", self.audience.loss()));
     }
 
     async fn replace_worker(&mut self, reason: &str) {
-        self.notes.push(format!("{reason} {}", lost_state()));
+        self.notes
+            .push(format!("{reason} {}", self.audience.loss()));
         self.end_worker().await;
     }
 

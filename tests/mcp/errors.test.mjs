@@ -1,9 +1,10 @@
 /** What an agent receives when output is too long or code fails: what happened, where, and what to do next. */
 
 import assert from 'node:assert/strict';
+import path from 'node:path';
 import { test } from 'node:test';
 
-import { useAgent } from '../harness/agent.mjs';
+import { runnerFolder, useAgent } from '../harness/agent.mjs';
 import { useChain } from '../harness/chain.mjs';
 
 const shared = useChain();
@@ -85,6 +86,35 @@ test('says what happened, where in the code, and what to do next', async () => {
     expected.forEach((pattern) => assert.match(text, pattern));
     assert.ok(!/reset/.test(text), `reset does not help here: ${text}`);
     assert.ok(error.kind && error.message);
+  }
+});
+
+test('agents ask the user, and shell users act themselves', async () => {
+  const { explain } = await import(path.join(await runnerFolder(), 'explain.mjs'));
+  const nextFor = (audience, { message = '', lost, hasCrashed = false }) =>
+    explain(new Error(message), '', audience, { lost, hasCrashed }).next;
+  for (const [failure, forAgent, forShellUser] of [
+    [{ lost: 'connection' }, /Call again: `page` and `state`/, /Run `tabwire status`/],
+    [{ lost: 'browser' }, /Ask the user to open it, then call again/, /Open it, then try again/],
+    [{ hasCrashed: true }, /Continue in a new tab: `const url/, /Reload it, or use another tab/],
+    [
+      { message: 'The page did not respond for 30 s' },
+      /ask the user to check this one/,
+      /Check it, or use another tab/,
+    ],
+    [
+      { message: 'Another debugger is attached' },
+      /ask the user to close it/,
+      /Close it, or use another tab/,
+    ],
+    [
+      { message: 'Execution context was destroyed' },
+      /Call `snapshot\(\)` to see the page, then continue/,
+      /Wait for the page first/,
+    ],
+  ]) {
+    assert.match(nextFor('agent', failure), forAgent);
+    assert.match(nextFor('shellUser', failure), forShellUser);
   }
 });
 

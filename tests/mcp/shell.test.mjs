@@ -37,6 +37,9 @@ async function tabwire(
   return { code, ...printed };
 }
 
+/** What only an agent can do, or what only an agent has. */
+const FOR_AGENTS = /call again|ask the user|`state`/i;
+
 const openUrls = () =>
   inExtension(shared.chain, async () => (await chrome.tabs.query({})).map((tab) => tab.url).sort());
 
@@ -94,6 +97,31 @@ test('exits with different codes for errors in the code, in the set-up, and time
   assert.equal((await tabwire(['exec', '--tab', 'no such tab', '-e', '1'])).code, 3);
   assert.equal((await tabwire(['exec', '--timeout', '0.3', '-e', 'for (;;) {}'])).code, 4);
   assert.equal((await tabwire(['exec', '--timeout', 'soon'])).code, 2);
+});
+
+test('tells the user what to do next, and not what an agent would do', async () => {
+  for (const [code, next] of [
+    ['throw new Error("mine")', /Fix the code and try again\. What it did before/],
+    ['const = 1', /Nothing was run\. Fix the code and try again\./],
+    ['nothing', /In scope: page, .* Nothing is kept from earlier runs\./],
+    [
+      'await page.click("#nothing", { timeout: 100 })',
+      /Timed out\. Print `await snapshot\(\)` before this step/,
+    ],
+    [
+      'await page.locator("aria-ref=e1").click({ timeout: 100 })',
+      /Refs are valid only after `snapshot\(\)` in the same run\./,
+    ],
+    [
+      'const closed = page; await closed.close(); await closed.title()',
+      /The tab was closed\. Use an open tab/,
+    ],
+  ]) {
+    const { stderr } = await tabwire(['exec', '-e', code]);
+    const [, printed] = /\nNext: (.*)\n$/.exec(stderr) ?? assert.fail(stderr);
+    assert.match(printed, next);
+    assert.doesNotMatch(printed, FOR_AGENTS);
+  }
 });
 
 test('--json prints one object, and images are written to files', async () => {
