@@ -1,5 +1,5 @@
 /**
- * The `browser` message, which describes this browser to a relay that has proved itself.
+ * The `browser` message, which describes this browser to a relay that has proven itself.
  */
 
 import * as protocol from './protocol.js';

@@ -15,12 +15,12 @@ const HANDSHAKE_TIMEOUT_MS = 2_000;
 
 /**
  * What the attempt has shown.
- * - `connected`: the relay has proved itself. `socket` is open and has no listeners.
+ * - `connected`: the relay has proven itself. `socket` is open and has no listeners.
  * - `offline`: no program answers at this address.
  * - `notPaired`: there is no secret to prove anything with, so nothing was dialed.
- * - `rejected`: whoever listens there does not accept our pairing. It has proved nothing itself.
- * - `busy`: the relay has proved itself, and `holder` is the browser connected to it.
- * - `otherVersion`: it speaks `relayProtocol`. It has proved nothing.
+ * - `rejected`: whoever listens there does not accept our pairing. It has proven nothing itself.
+ * - `busy`: the relay has proven itself, and `holder` is the browser connected to it.
+ * - `otherVersion`: it speaks `relayProtocol`. It has proven nothing.
  * - `impostor`: a program is listening that did not prove to be our relay.
  * - `stopped`: the attempt was aborted.
  * @typedef {{ state: 'connected', socket: WebSocket, version: string, name?: string }

@@ -1,6 +1,6 @@
 /**
  * The connection to the relay: dials, retries with exponential backoff, and batches messages into
- * frames. Does not interpret messages. Nothing passes before the relay has proved itself: `dial.js`
+ * frames. Does not interpret messages. Nothing passes before the relay has proven itself: `dial.js`
  * returns a socket only then.
  *
  * States: `stopped`; after `start`, `connecting` until the first attempt has an outcome. Then the
@@ -63,7 +63,7 @@ export class RelayLink {
    * @param {object} listeners
    * @param {() => Promise<Omit<import('./handshake.js').Credentials, 'takeOver'>>}
    *   listeners.readCredentials Called for each attempt.
-   * @param {() => string} listeners.firstMessage Sent as soon as the relay has proved itself.
+   * @param {() => string} listeners.firstMessage Sent as soon as the relay has proven itself.
    * @param {(call: import('./protocol.js').Call) => void} listeners.onCall
    * @param {() => void} listeners.onChange The status has changed.
    */

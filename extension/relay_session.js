@@ -1,5 +1,5 @@
 /**
- * The conversation with a relay that has proved itself: describes this browser, then replies to the
+ * The conversation with a relay that has proven itself: describes this browser, then replies to the
  * relay's calls and sends events. Without a relay, it detaches the tabs.
  */
 

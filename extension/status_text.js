@@ -137,7 +137,7 @@ function impostor({ address, timedOut }) {
     tone: 'danger',
     headline: timedOut ? 'No answer from the relay' : 'Not your relay',
     explanation: timedOut
-      ? `A program is listening on ${address}, but has not proved that it is your relay.`
+      ? `A program is listening on ${address}, but has not proven that it is your relay.`
       : `A program that is not your relay is listening on ${address}.`,
     advice:
       'It has no access to this browser. Run “tabwire serve” to see which program it is, then stop ' +

@@ -22,7 +22,7 @@ const methods = (socket) => socket.messages.map(({ method }) => method);
 
 // ---- handshake ----
 
-test('sends nothing and runs nothing before the relay has proved itself', async () => {
+test('sends nothing and runs nothing before the relay has proven itself', async () => {
   const browser = browserWithTabs(1);
   await startWorker(browser);
   const socket = FakeSocket.last;

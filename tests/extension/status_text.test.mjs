@@ -51,7 +51,7 @@ test('impostor: says who listens where, and what to do', () => {
   const { all } = text('impostor');
   assert.match(all, /A program that is not your relay is listening on 127\.0\.0\.1:19222\./);
   assert.match(all, /“tabwire serve”/);
-  assert.match(text('impostor', { timedOut: true }).all, /has not proved that it is your relay/);
+  assert.match(text('impostor', { timedOut: true }).all, /has not proven that it is your relay/);
 });
 
 test('rejected: warns if the pairing was accepted before', () => {

@@ -116,7 +116,7 @@ for (const behavior of ['guessing', 'reflecting', 'commanding', 'closing']) {
 test('warns about a program that opens a connection and sends nothing', async () => {
   relay.become('silent');
   await headline('No answer from the relay');
-  await explanation(`is listening on ${relay.address}, but has not proved that it is your relay.`);
+  await explanation(`is listening on ${relay.address}, but has not proven that it is your relay.`);
   assert.deepEqual(relay.receivedMethods(), []);
 });
 
