@@ -92,7 +92,7 @@ export class BrowserLink {
     this.#target ??= target ?? undefined;
     const browser = await chromium.connectOverCDP(url, {
       timeout: CONNECT_TIMEOUT_MS,
-      // A header cannot have other characters.
+      // A header cannot contain other characters.
       headers: { 'X-Tabwire-Client': name.replace(/[^\x20-\x7e]/g, '?') },
     });
     const [context] = browser.contexts();
@@ -213,7 +213,7 @@ export class BrowserLink {
 }
 
 /**
- * Asks the relay whether an extension is connected. A relay that does not respond is of no more use than one without.
+ * Asks the relay whether an extension is connected. A relay that does not respond counts as one without.
  * @param {string} url
  */
 async function hasExtension(url) {

@@ -1,6 +1,6 @@
 /**
  * Encoded images, PNG and JPEG: recognizes them, reads their size, and makes them fit the limit of a call. Knows nothing
- * of pages.
+ * about pages.
  */
 
 /** @import { ImageResult } from './output.mjs' */
@@ -11,7 +11,7 @@ import { PNG } from 'pngjs';
 
 /** @typedef {{ width: number, height: number }} Size */
 
-/** Models reject longer images, whatever their bytes. */
+/** The longest edge that models accept, in pixels, however few bytes the image has. */
 export const MAX_EDGE = 8_000;
 /** The types that can be made smaller here. Playwright also has WebP. */
 export const TYPES = /** @type {const} */ (['png', 'jpeg']);

@@ -1,7 +1,7 @@
 /**
- * Everything the runner uses of Playwright beyond its public API, and the only file that may. The API cannot tell which
- * tab a page is without waking it, move a locator to a new connection, or set the refs of a snapshot. Playwright's
- * version is pinned, and tests cover each function here.
+ * Everything that the runner uses of Playwright beyond its public API; no other file may go beyond it. The API cannot
+ * identify a page's tab without waking it, move a locator to a new connection, or set the refs of a snapshot.
+ * Playwright's version is pinned, and tests cover each function here.
  */
 
 /** @import { Frame, FrameLocator, Locator, Page } from 'playwright-core' */

@@ -90,7 +90,7 @@ export class Output {
     }
   }
 
-  /** Throws if text within the limit was discarded: a caller with a limit that high takes the output for complete. */
+  /** Throws if text within the limit was discarded: a caller with such a high limit expects the whole output. */
   assertComplete() {
     if (this.#hasDiscarded && this.#limit > this.#maxKept) {
       throw new RangeError(

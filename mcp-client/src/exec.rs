@@ -237,7 +237,7 @@ fn write_new(folder: &Path, from: usize, extension: &str, bytes: &[u8]) -> io::R
             Err(error) => return Err(error),
         }
     }
-    Err(io::Error::other("too many images of earlier runs"))
+    Err(io::Error::other("too many images from earlier runs"))
 }
 
 #[cfg(test)]
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn keeps_images_of_earlier_runs() {
+    fn keeps_images_from_earlier_runs() {
         let folder = tempfile::tempdir().unwrap();
         let image = || Image {
             data: "eA==".into(),

@@ -1,5 +1,4 @@
-//! The relay as its clients find it: look it up, start one if none is running, wait for its client
-//! slot.
+//! Finds the relay, starts one if none is running, and waits for its client slot.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -128,7 +127,7 @@ async fn find(settings: &Settings, port: u16) -> Result<Option<RelayStatus>, Err
     }
 }
 
-/// A relay that has just exited resets the connection; after that nobody listens.
+/// A relay that has just exited resets the connection; after that, nothing listens on its port.
 fn is_not_listening(error: ErrorKind) -> bool {
     matches!(
         error,

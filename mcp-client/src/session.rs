@@ -31,7 +31,7 @@ pub struct Session {
     target: Option<String>,
     /// Tabs that were opened only because code needed a page.
     opened: Vec<String>,
-    /// What the agent must learn with its next response.
+    /// Notes for the next response.
     notes: Vec<String>,
     /// Whether a worker request is pending. Still true at the next call if that one's future was
     /// dropped.
@@ -264,7 +264,7 @@ impl Session {
         self.end_worker().await;
     }
 
-    /// Kills the worker. The caller reports what is lost by it.
+    /// Kills the worker. The caller reports what is lost.
     pub async fn end_worker(&mut self) {
         self.in_call = false;
         self.remember_tabs();

@@ -55,7 +55,7 @@ async fn forward_line(
     Ok(true)
 }
 
-/// Forwards a long line to its end. Returns how much that was, and the last of it.
+/// Forwards a long line to its end. Returns its length and its last bytes.
 async fn forward_rest(
     agent: &mut (impl AsyncBufRead + Unpin),
     to_sdk: &mut (impl AsyncWrite + Unpin),
@@ -101,7 +101,7 @@ fn repair(line: Vec<u8>) -> Vec<u8> {
     rejection(&[&line], &error.to_string())
 }
 
-/// Empty if no id is found in these parts of the line: nobody waits for a response then.
+/// Empty if no id is found in these parts of the line: in that case, nobody waits for a response.
 fn rejection(parts: &[&[u8]], reason: &str) -> Vec<u8> {
     let Some(id) = parts.iter().find_map(|part| find_id(part)) else {
         return Vec::new();

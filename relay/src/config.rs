@@ -1,5 +1,4 @@
-//! The relay's configuration: what the command line and the environment say, combined once at
-//! start.
+//! The relay's configuration, combined from the command line and the environment once at start.
 
 use clap::ValueEnum;
 

@@ -33,7 +33,7 @@ pub enum ToHub {
     ClientOpened(ClientId, Outbox),
     ClientText(ClientId, String),
     ClientClosed(ClientId),
-    /// The registry knows more about a client than before.
+    /// The registry has learned more about a client.
     ClientNamed,
     ExtensionOpened {
         link: u64,
@@ -43,7 +43,7 @@ pub enum ToHub {
     },
     ExtensionText(u64, String),
     ExtensionClosed(u64),
-    /// The relay stops: detach from all tabs before the links are closed.
+    /// The relay is stopping: detach from all tabs before the links are closed.
     Stop(oneshot::Sender<()>),
     /// Answers `/json/*`.
     Describe(oneshot::Sender<Description>),

@@ -1,6 +1,6 @@
 //! The `tabwire` program: parses the command line, runs one command, and prints its error.
 //!
-//! `anyhow` is used here only; everything below returns `Error`.
+//! `anyhow` is used here only; everything else returns `Error`.
 
 /// Prints a line to stdout. A reader that closes the pipe early must not end the command.
 macro_rules! print_line {

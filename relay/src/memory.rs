@@ -32,7 +32,7 @@ impl Memory {
         Self(sender)
     }
 
-    /// Messages that were half read or queued are dropped with a link.
+    /// A closed link drops messages that were partly read or still queued.
     pub fn on_link_closed(&self) {
         self.0.send_replace(());
     }

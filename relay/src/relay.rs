@@ -18,8 +18,8 @@ use crate::hub::ToHub;
 
 /// How long links may take to close when the relay stops.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
-/// How often the relay looks for changes of its token and its paired browsers. A request notices a
-/// change by itself; this is for what is connected already.
+/// How often the relay checks whether its token and its pairings have changed. Requests notice a
+/// change themselves; this is for existing connections.
 const SECRETS_INTERVAL: Duration = Duration::from_millis(250);
 
 const POLICY_VIOLATION: u16 = 1008;
@@ -89,14 +89,13 @@ impl Relay {
         self.claim.is_some()
     }
 
-    /// Waits for a browser that has listed its tabs, and returns how many it has. With a preferred
-    /// pairing, no other browser counts.
-    pub async fn browser_ready(&self, preferred: &PairingId) -> usize {
+    /// Waits until the browser with this pairing has listed its tabs. Returns how many it has.
+    pub async fn browser_ready(&self, pairing: &PairingId) -> usize {
         loop {
             for entry in self.app.registry.entries() {
                 let connections = entry.connections;
                 if connections.extension_ready.load(Ordering::Relaxed)
-                    && connections.pairing().as_ref() == Some(preferred)
+                    && connections.pairing().as_ref() == Some(pairing)
                 {
                     return connections.pages.load(Ordering::Relaxed);
                 }
@@ -111,7 +110,7 @@ impl Relay {
         Error::HubEnded(reason.unwrap_or_default())
     }
 
-    /// Accepts nothing more, removes its files, detaches from tabs, and closes every link.
+    /// Stops accepting connections, removes its files, detaches from tabs, and closes every link.
     pub async fn stop(self) {
         tracing::info!("stopping");
         for task in &self.tasks {

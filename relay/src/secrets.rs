@@ -65,7 +65,7 @@ impl Secrets {
         })
     }
 
-    /// The current token and its generation. A file that was removed is created again, with another
+    /// The current token and its generation. A file that was removed is created again, with a new
     /// token.
     pub fn token(&self) -> (Option<Token>, u64) {
         let mut cached = lock(&self.token);
@@ -82,7 +82,7 @@ impl Secrets {
         (cached.token.clone(), cached.generation)
     }
 
-    /// Whether a client presents the current token, and its generation if it does.
+    /// Returns the token's generation if a client presents the current token.
     pub fn check_token(&self, presented: &str) -> Option<u64> {
         let (token, generation) = self.token();
         token
@@ -90,7 +90,7 @@ impl Secrets {
             .then_some(generation)
     }
 
-    /// Whether an extension's proof holds, and the relay's own proof if it does.
+    /// Verifies an extension's proof. Returns the relay's own proof too if it is valid.
     pub fn verify(&self, handshake: &Handshake<'_>, proof: &str) -> (Verdict, Option<String>) {
         let (cached, _) = self.current_pairings();
         let verdict = cached.pairings.verify(handshake, proof, now());

@@ -99,7 +99,7 @@ test('exits with different codes for errors in the code, in the set-up, and time
   assert.equal((await tabwire(['exec', '--timeout', 'soon'])).code, 2);
 });
 
-test('tells the user what to do next, and not what an agent would do', async () => {
+test('suggests next steps for a shell user, not for an agent', async () => {
   for (const [code, next] of [
     ['throw new Error("mine")', /Fix the code and try again\. What it did before/],
     ['const = 1', /Nothing was run\. Fix the code and try again\./],

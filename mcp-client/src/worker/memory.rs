@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-/// On other systems than Linux, each check starts a process.
+/// On systems other than Linux, each check starts a process.
 const CHECK_INTERVAL: Duration = Duration::from_millis(if cfg!(target_os = "linux") {
     250
 } else {
@@ -38,7 +38,7 @@ impl MemoryWatch {
         self.task.abort_all();
     }
 
-    /// Whether the worker was killed because of its memory.
+    /// Whether the worker was killed for using too much memory.
     pub fn exceeded(&self) -> bool {
         self.exceeded.load(Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! The end of what a worker wrote to stderr, where Node says why it exits.
+//! The end of what a worker wrote to stderr, where Node reports why it exits.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keeps_only_the_end_and_cuts_no_character() {
+    fn keeps_only_the_end_and_splits_no_character() {
         let mut tail = String::new();
         for _ in 0..1_000 {
             append(&mut tail, "größer ");

@@ -58,7 +58,7 @@ impl Copy<'_> {
     }
 }
 
-/// The extension is never written into a folder of other files.
+/// The extension is never written into a folder that contains other files.
 pub fn check_folder(folder: &Path) -> Result<(), Error> {
     let has_other_files = folder.is_dir()
         && fs::read_dir(folder).is_ok_and(|mut files| files.next().is_some())

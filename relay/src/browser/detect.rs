@@ -1,4 +1,4 @@
-//! Finds installed browsers. It looks at well-known names and paths only and starts nothing.
+//! Finds installed browsers. Looks only at well-known names and paths, and starts nothing.
 
 use std::path::{Path, PathBuf};
 

@@ -25,7 +25,7 @@ const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 pub enum LoadBy {
     /// Whatever the browser supports: a pipe for branded Chrome and Edge, a flag for others
     Auto,
-    /// With --load-extension, which branded Chrome ignores since version 137
+    /// With --load-extension, which branded Chrome has ignored since version 137
     Flag,
     /// Over --remote-debugging-pipe; pages can detect that the browser is automated
     Pipe,

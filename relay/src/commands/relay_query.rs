@@ -1,4 +1,4 @@
-//! What commands ask this home's running relay.
+//! Queries that commands send to this home's running relay.
 
 use tabwire_home::{BrowserReport, Home, Token, get_json_with_token};
 

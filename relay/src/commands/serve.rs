@@ -53,7 +53,7 @@ pub struct ServeOptions {
     pub max_message_mib: u32,
 }
 
-/// The least that can be queued for a client that does not read.
+/// How much can always be queued for a client that does not read.
 const OUTBOX_LIMIT: usize = 256 << 20;
 
 impl ServeOptions {

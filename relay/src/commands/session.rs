@@ -35,7 +35,8 @@ pub struct SessionOptions {
 }
 
 impl SessionOptions {
-    /// Settings for a shell, which can take any amount of output: nothing is cut or scaled.
+    /// Settings for a shell, which can take any amount of output: nothing is truncated or scaled
+    /// down.
     /// `client_name`: what the relay calls this client.
     pub fn settings(&self, client_name: &str) -> Result<Settings, McpError> {
         let home = Home::open()?;

@@ -57,8 +57,8 @@ pub async fn run(options: &UpOptions) -> Result<ExitCode, Error> {
     outcome.map(|()| ExitCode::SUCCESS)
 }
 
-/// The browser to start. Its extension has a secret of its own, so that the relay takes no other
-/// browser for it.
+/// The browser to start. Its extension has a secret of its own, so that the relay cannot mistake
+/// another browser for it.
 struct OwnBrowser {
     browser: Browser,
     pairing: PairingId,

@@ -1,5 +1,6 @@
 //! `POST /command`, with `--debug-http`: one action in the browser per request, for trying things
-//! out with `curl`. Each request is a client of its own, which connects, does one thing and leaves.
+//! out with `curl`. Each request is a client of its own, which connects, does one thing and
+//! disconnects.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -57,7 +58,7 @@ pub async fn run(
         return conflict(&entry);
     };
     let mut client = LocalClient::connect(slot, entry.hub, app.config.outbox_limit).await;
-    // On its own, so that it also leaves if the request is abandoned.
+    // In its own task, so that the client disconnects even if the request is abandoned.
     let running = tokio::spawn(async move {
         let outcome = tokio::time::timeout(TIMEOUT, perform(&mut client, &request)).await;
         client.close().await;

@@ -70,7 +70,7 @@ fn refuse_unknown_owner(extensions: &Extensions) -> Result<(), Refusal> {
     }
     Err(refusal(
         StatusCode::FORBIDDEN,
-        "The user at the other end of this connection is unknown. With mirrored networking in WSL, programs of Windows cannot be identified, so only the Tabwire extension may connect from there. Run this client inside WSL.",
+        "The user at the other end of this connection is unknown. With mirrored networking in WSL, Windows programs cannot be identified, so only the Tabwire extension may connect from there. Run this client inside WSL.",
     ))
 }
 

@@ -1,5 +1,5 @@
-//! Accepts TCP connections and limits each one. Listens on 127.0.0.1 only, and never speaks to
-//! another user's process.
+//! Accepts TCP connections and limits each one. Listens on 127.0.0.1 only, and never serves another
+//! user's process.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
@@ -123,7 +123,7 @@ async fn serve(
     }
 }
 
-/// Logs refused connections, but not each of them: whoever is refused must not be able to fill the
+/// Logs refused connections, but not every one: a peer that is refused must not be able to fill the
 /// log.
 #[derive(Default)]
 struct RefusalLog {

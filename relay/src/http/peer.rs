@@ -1,5 +1,5 @@
-//! Who is at the other end of a local connection, and whether the relay talks to them at all. Only
-//! Linux can tell; on other systems the token is the only protection.
+//! Who is at the other end of a local connection, and whether the relay serves them at all. Only
+//! Linux can identify them; on other systems the token is the only protection.
 
 #![cfg_attr(not(target_os = "linux"), allow(dead_code))]
 
@@ -28,15 +28,15 @@ pub struct Peer {
 pub enum Owner {
     /// The user who opened the socket, and the socket's inode.
     User { uid: u32, inode: u32 },
-    /// The kernel names nobody. Such a connection is served only in WSL, and on systems other than
-    /// Linux.
+    /// The kernel does not report one. Such a connection is served only in WSL, and on systems other
+    /// than Linux.
     Unknown,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Process {
     pub pid: u32,
-    /// As the kernel has it: at most 15 characters.
+    /// As the kernel reports it: at most 15 characters.
     pub name: String,
 }
 
@@ -80,8 +80,8 @@ impl Peer {
     }
 
     /// Whether the peer may use only what authenticates it by other means than the token. In WSL
-    /// with mirrored networking, programs of Windows connect without an owner, and so could any
-    /// user of Windows.
+    /// with mirrored networking, Windows programs connect without an owner, whichever Windows user
+    /// runs them.
     pub fn is_restricted(self) -> bool {
         cfg!(target_os = "linux") && self.owner == Owner::Unknown
     }
@@ -97,7 +97,7 @@ impl Peer {
     }
 }
 
-/// The relay talks to its own user and to root. In WSL the guard restricts peers without an owner.
+/// The relay serves its own user and root. In WSL the guard restricts peers without an owner.
 #[cfg(target_os = "linux")]
 fn decide(owner: Owner, own_uid: u32, in_wsl: bool) -> Result<Peer, Refused> {
     match owner {

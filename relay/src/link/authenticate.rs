@@ -1,5 +1,5 @@
 //! The handshake with an extension: both sides prove that they know the secret of a pairing, and
-//! only then does the extension say which browser it is. Until then the relay sends nothing but its
+//! only then does the extension introduce its browser. Until then the relay sends nothing but its
 //! nonce, and reads nothing but a small hello.
 
 use std::time::Duration;
@@ -150,7 +150,7 @@ fn admit_unpaired(app: &App) -> Result<Admission, Close> {
     })
 }
 
-/// Reads which browser it is, and returns it with its name.
+/// Reads the extension's introduction. Returns its browser and that browser's name.
 pub async fn introduce(
     app: &App,
     identity: &Identity,
@@ -189,7 +189,7 @@ async fn send(
     sent.map_err(|_| Close::new(POLICY_VIOLATION, "The connection was lost."))
 }
 
-/// Reads the one message that may come now.
+/// Reads the next message, which must be this one.
 async fn read<T: DeserializeOwned>(reader: &mut Reader, method: &str) -> Result<T, Close> {
     #[derive(serde::Deserialize)]
     struct Envelope<T> {

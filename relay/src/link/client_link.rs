@@ -19,7 +19,7 @@ use crate::hub::ToHub;
 use crate::registry::Entry;
 use crate::registry::clients::{ClientInfo, ClientSlot, Clients};
 
-/// How a client can say who it is.
+/// The header with which a client can name itself.
 const CLIENT_NAME: HeaderName = HeaderName::from_static("x-tabwire-client");
 const MAX_NAME: usize = 80;
 
@@ -68,7 +68,7 @@ pub fn conflict(entry: &Entry) -> Response {
     (StatusCode::CONFLICT, axum::Json(body)).into_response()
 }
 
-/// What the client calls itself, else what its library does.
+/// The name that the client gives itself, or else that of its library.
 pub fn client_name(headers: &HeaderMap) -> String {
     let text = |name| {
         let value = headers.get(name)?.to_str().ok()?.trim();

@@ -12,7 +12,7 @@ const KEY_LENGTH: usize = 16;
 
 #[derive(Debug, PartialEq, Eq)]
 pub enum Invalid {
-    /// The request is no handshake, or one of another version of the protocol.
+    /// The request is not a handshake, or is one for another version of the protocol.
     NotAWebSocket,
     Key,
 }

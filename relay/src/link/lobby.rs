@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 
 /// How many connections may wait at a time.
 const MAX_GUESTS: usize = 8;
-/// How many wrong proofs are accepted at once, and how often one more is.
+/// How many wrong proofs are tolerated, and how often one of them is forgotten.
 const WRONG_PROOFS: u32 = 20;
 const WRONG_PROOF_INTERVAL: Duration = Duration::from_millis(500);
 
@@ -28,7 +28,7 @@ pub struct Guest {
 
 impl Lobby {
     /// Always lets the newcomer in. If the lobby is full, the oldest guest has to go: an extension
-    /// proves itself within milliseconds, so whoever has waited longest is probably none.
+    /// proves itself within milliseconds, so the one that has waited longest is probably not one.
     pub fn enter(self: &Arc<Self>) -> Guest {
         let evicted = Arc::new(Notify::new());
         let mut guests = lock(&self.guests);

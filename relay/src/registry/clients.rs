@@ -13,7 +13,7 @@ use crate::config::ClientMode;
 use crate::http::peer::Process;
 use crate::link::outbox::Outbox;
 
-/// Who a client says it is, and which process it is.
+/// What a client calls itself, and which process it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientInfo {
     pub name: String,

@@ -9,7 +9,7 @@ use super::clients::Clients;
 use super::extension::{Extension, ExtensionSlot, Identity};
 use crate::config::ClientMode;
 
-/// The close code for a browser that is not paired, or not any more.
+/// The close code for a browser that is not paired, or no longer is.
 pub const NOT_PAIRED: u16 = 4401;
 
 pub struct Connections {
@@ -33,7 +33,7 @@ impl Connections {
         }
     }
 
-    /// Returns the holder's name, if it has one, if the slot is taken.
+    /// If the slot is taken, the error is its holder's name, unless it has none yet.
     pub fn take_extension_slot(
         connections: &Arc<Self>,
         identity: Identity,
@@ -58,7 +58,7 @@ impl Connections {
         self.clients.count()
     }
 
-    /// What the browser is called that is connected, or was last.
+    /// The name of the browser that is connected, or was last.
     pub fn browser_name(&self) -> Option<String> {
         self.lock().identity.as_ref()?.name.clone()
     }
@@ -112,7 +112,7 @@ impl Connections {
         !is_paired && extension.holder.is_none() && self.clients.count() == 0
     }
 
-    /// Closes every socket because the relay stops.
+    /// Closes every socket because the relay is stopping.
     pub fn close_all(&self, reason: &str) {
         const GOING_AWAY: u16 = 1001;
         self.clients.close_all(GOING_AWAY, reason);

@@ -7,8 +7,7 @@ use tabwire_home::PairingId;
 use super::connections::Connections;
 use crate::link::outbox::Outbox;
 
-/// The close code for a browser that another one takes the place of, or that finds another one
-/// connected.
+/// The close code for a browser that is replaced by another one, or that finds another one connected.
 pub const SLOT_TAKEN: u16 = 4409;
 
 /// Which browser an extension has proven to be.
@@ -60,7 +59,7 @@ impl Extension {
                 let reason = if is_same {
                     "This browser has connected again."
                 } else {
-                    "Another browser has taken the place of this one."
+                    "Another browser has replaced this one."
                 };
                 outbox.abort(SLOT_TAKEN, reason);
             }

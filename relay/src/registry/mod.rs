@@ -1,7 +1,7 @@
 //! Who is connected: the browsers, each with its own hub, its extension and its clients. HTTP
 //! handlers read it, while the hubs own the protocol state.
 //!
-//! With `--browsers one` there is a single entry, which one browser at a time takes. With `many`
+//! With `--browsers one` there is a single entry, which browsers use one at a time. With `many`
 //! there is an entry for each browser, from its first connection until it is unpaired.
 
 pub mod clients;
@@ -165,8 +165,7 @@ impl Registry {
             .sum()
     }
 
-    /// Follows a change of the paired browsers: gives renamed ones their name, and disconnects those
-    /// that are no longer paired.
+    /// Applies changed pairings: renames browsers, and disconnects those that are no longer paired.
     pub fn on_pairings_changed(&self, pairings: &Pairings) {
         for entry in self.entries() {
             entry.connections.on_pairings_changed(pairings);

@@ -1,5 +1,5 @@
 //! Finds the process that has a socket open, in `/proc`. This reads the open files of every process
-//! of a user and takes milliseconds, so no request that is not admitted yet may cause it.
+//! of a user and takes milliseconds, so it must run only for requests that have been admitted.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;

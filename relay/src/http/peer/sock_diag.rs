@@ -26,7 +26,7 @@ const REQUEST_LENGTH: u32 = 72;
 /// `nlmsghdr` and `inet_diag_msg`. Attributes may follow.
 const MIN_REPLY_LENGTH: u32 = 88;
 
-/// A netlink socket that is free, because opening one takes longer than a query. Its last reply has
+/// A free netlink socket, kept because opening one takes longer than a query. Its last reply has
 /// been read.
 static FREE_SOCKET: Mutex<Option<OwnedFd>> = Mutex::new(None);
 /// The number of the next query, which its reply repeats.
@@ -70,7 +70,7 @@ fn query(request: &[u8]) -> io::Result<Vec<u8>> {
     let mut reply = vec![0; 512];
     let (length, _) = recv(&socket, &mut reply[..], RecvFlags::empty())?;
     reply.truncate(length);
-    // After an error the socket is not used again: a late reply could be taken for another's.
+    // After an error the socket is not used again: a late reply could be mistaken for the next one.
     *free_socket() = Some(socket);
     Ok(reply)
 }
@@ -122,7 +122,7 @@ fn request(sequence: u32, local: SocketAddrV4, remote: SocketAddrV4) -> Vec<u8> 
 #[derive(Debug, PartialEq, Eq)]
 struct Found {
     state: u8,
-    /// `None` for an IPv6 address that is no mapped IPv4 address.
+    /// `None` for an IPv6 address that is not a mapped IPv4 address.
     local: Option<SocketAddrV4>,
     remote: Option<SocketAddrV4>,
     owner: Owner,

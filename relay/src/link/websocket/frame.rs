@@ -92,7 +92,7 @@ impl Header {
     }
 }
 
-/// The payload's length, and the bytes behind it.
+/// The payload's length, and the bytes after it.
 fn parse_length(short_length: u8, bytes: &[u8]) -> Result<Option<(u64, &[u8])>, ReadError> {
     let (length, rest, is_valid) = match short_length {
         LENGTH_IN_2_BYTES => {

@@ -184,7 +184,7 @@ impl<R: AsyncRead + Unpin> Reader<R> {
             self.consumed += buffered;
             return Ok(());
         }
-        // Without the buffer in between, and without touching the frame behind this one.
+        // Bypasses the buffer, and does not read into the next frame.
         let mut payload = (&mut self.stream).take(missing as u64);
         Ok(not_at_end(payload.read_buf(&mut self.message).await)?)
     }
