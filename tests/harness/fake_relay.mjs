@@ -48,13 +48,13 @@ export const BEHAVIORS = {
 class Connection {
   #hello;
 
-  constructor(socket, address, received) {
+  constructor(socket, address, onMessage) {
     this.socket = socket;
     this.address = address;
     const first = once(socket, 'message');
     this.#hello = first.then(([data]) => JSON.parse(data));
     this.#hello.catch(() => {});
-    socket.on('message', (data) => received.push(...[JSON.parse(data)].flat()));
+    socket.on('message', (data) => [JSON.parse(data)].flat().forEach(onMessage));
     socket.on('error', () => {});
   }
 
@@ -87,10 +87,15 @@ class Connection {
 /**
  * @param {object} [options]
  * @param {number} [options.port]
- * @param {keyof typeof BEHAVIORS} [options.behavior]
+ * @param {keyof typeof BEHAVIORS | ((connection: Connection) => unknown)} [options.behavior]
+ * @param {(message: any) => void} [options.onMessage]
+ * @param {(bytes: Buffer) => void} [options.onBytes] Called with all that arrives, requests too.
  */
-export async function startFakeRelay({ port = 0, behavior = 'honest' } = {}) {
+export async function startFakeRelay({ port = 0, behavior = 'honest', onMessage, onBytes } = {}) {
   const server = http.createServer((_request, response) => response.end('{"status":"ok"}'));
+  if (onBytes) {
+    server.on('connection', (socket) => socket.on('data', onBytes));
+  }
   server.listen(port, '127.0.0.1');
   await once(server, 'listening');
   const address = `127.0.0.1:${server.address().port}`;
@@ -119,9 +124,13 @@ export async function startFakeRelay({ port = 0, behavior = 'honest' } = {}) {
     },
   };
   sockets.on('connection', (socket) => {
-    const connection = new Connection(socket, address, relay.received);
+    const connection = new Connection(socket, address, (message) => {
+      relay.received.push(message);
+      onMessage?.(message);
+    });
     relay.connections.push(connection);
-    Promise.resolve(BEHAVIORS[relay.behavior](connection)).catch(() => {});
+    const behave = BEHAVIORS[relay.behavior] ?? relay.behavior;
+    Promise.resolve(behave(connection)).catch(() => {});
   });
   return relay;
 }

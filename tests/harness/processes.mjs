@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import net from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -98,6 +99,16 @@ export function capture(child) {
   return () => text;
 }
 
+/** A port that no program is using, for one that starts later. */
+export async function freePort() {
+  const server = net.createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address();
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
 /** `tabwire serve` on a free port, with its own home. */
 export async function startRelay({ args = [], home: given, port = 0, env = {} } = {}) {
   const home = given ?? (await temporaryFolder('home'));
@@ -150,11 +161,14 @@ function statusOf(port) {
 
 /**
  * The extension as a user installs it, paired with the relay that has this home, and without the
- * tab that welcomes a user.
+ * tab that welcomes a user. `name` is what the browser will be called.
  */
-async function installExtension({ port, home }) {
+async function installExtension({ port, home }, name) {
   const folder = await temporaryFolder('extension');
   const args = ['install-extension', '--to', folder.path, '--port', String(port), '--no-welcome'];
+  if (name) {
+    args.push('--name', name);
+  }
   const child = spawn(TABWIRE, args, {
     env: { ...process.env, TABWIRE_HOME: home.path },
     stdio: 'ignore',
@@ -211,11 +225,12 @@ function debuggingUrl(child, log) {
 /**
  * A real headless Chromium, with the extension if a relay is given. Its own debugging port is open
  * too, for what only a test may see: state inside the extension, and how Chrome itself behaves.
- * `extensions` are folders of further extensions to load.
+ * `extensions` are folders of further extensions to load. The relay need not be running: its port
+ * and home suffice.
  */
-export async function startChromium({ relay, args = [], extensions = [] } = {}) {
+export async function startChromium({ relay, name, args = [], extensions = [] } = {}) {
   const profile = await temporaryFolder('profile');
-  const installed = relay && (await installExtension(relay));
+  const installed = relay && (await installExtension(relay, name));
   const folders = installed ? [installed.path, ...extensions] : extensions;
   const child = spawn(CHROMIUM, chromiumArgs({ profile, extensions: folders, args }), {
     stdio: ['ignore', 'ignore', 'pipe'],
