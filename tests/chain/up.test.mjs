@@ -1,35 +1,44 @@
 /**
- * `tabwire up` as a new user runs it: the lines it prints work as printed, and it leaves nothing
- * running.
+ * `tabwire up` as a new user runs it: the lines it prints work as printed, it leaves nothing
+ * running, and it does not touch a browser that the user has open.
  */
 
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { test } from 'node:test';
+import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
+import { chromium as playwright } from 'playwright-core';
+
+import { attachedUrls, inExtension, openTabs } from '../harness/chain.mjs';
+import { openPopup } from '../harness/popup.mjs';
 import {
   CHROMIUM,
   TABWIRE,
   capture,
   endProcess,
+  freePort,
   isRunning,
+  startChromium,
+  startRelay,
   temporaryFolder,
   until,
 } from '../harness/processes.mjs';
+import { startSite } from '../harness/site.mjs';
 
 const run = promisify(execFile);
 const QUIET = ['--disable-background-networking', '--disable-component-update', '--disable-sync'];
 
-/** Starts `tabwire up` for `use`, then stops it and removes its home. */
-async function withUp(args, use) {
-  const home = await temporaryFolder('up');
-  const child = spawn(TABWIRE, ['up', '--port', '0', '--headless', ...args, '--', ...QUIET], {
+/** Starts `tabwire up` for `use`, then stops it and removes its home, unless that was given. */
+async function withUp(args, use, { home: given = undefined, port = 0 } = {}) {
+  const home = given ?? (await temporaryFolder('up'));
+  const all = ['up', '--port', String(port), '--headless', ...args, '--', ...QUIET];
+  const child = spawn(TABWIRE, all, {
     env: { ...process.env, TABWIRE_HOME: home.path },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -37,7 +46,9 @@ async function withUp(args, use) {
     await use({ home, child, printed: capture(child) });
   } finally {
     await endProcess(child);
-    await home.remove();
+    if (!given) {
+      await home.remove();
+    }
   }
 }
 
@@ -93,3 +104,100 @@ test('reports a browser that exits at once, and stops the relay', () =>
     assert.match(printed(), /The browser exited before its extension connected/);
     assert.ok(!existsSync(path.join(home.path, 'state.json')));
   }));
+
+// ---- beside a browser that the user has open ----
+
+describe('beside the browser that the user has open', () => {
+  const PAGES = ['/mail', '/bank', '/news'];
+  let site, home, port, chromium, popup, untouched;
+
+  before(async () => {
+    site = await startSite(Object.fromEntries(PAGES.map((page) => [page, page])));
+    home = await temporaryFolder('up');
+    port = await freePort();
+    chromium = await startChromium({ relay: { port, home }, name: 'mine' });
+    await openTabs(
+      { chromium },
+      PAGES.map((page) => site.url(page)),
+    );
+    popup = await openPopup(chromium);
+    await popup.headline('Not connected');
+    untouched = await tabsOfUser();
+  });
+
+  after(async () => {
+    await popup?.close();
+    await chromium?.stop();
+    await home?.remove();
+    site?.stop();
+  });
+
+  const tabsOfUser = async () => ({
+    tabs: await inExtension({ chromium }, async () =>
+      (await chrome.tabs.query({})).map(({ id, url, active }) => ({ id, url, active })),
+    ),
+    attached: await attachedUrls({ chromium }),
+  });
+
+  /** A browser that starts only when `start` is called. */
+  async function delayedBrowser() {
+    const folder = await temporaryFolder('browser');
+    const [program, signal] = ['browser', 'start'].map((name) => path.join(folder.path, name));
+    const script = `while [ ! -e '${signal}' ]; do sleep 0.05; done; exec '${CHROMIUM}' "$@"`;
+    await writeFile(program, `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+    return { program, start: () => writeFile(signal, ''), remove: folder.remove };
+  }
+
+  /** What a client of `up` sees, and that it works. */
+  async function pagesOfClient(up) {
+    const url = await readFile(path.join(up.home.path, 'cdp-url'), 'utf8');
+    const browser = await playwright.connectOverCDP(url.trim());
+    try {
+      const pages = browser.contexts()[0].pages();
+      return await Promise.all(pages.map((page) => page.evaluate(() => location.href)));
+    } finally {
+      await browser.close();
+    }
+  }
+
+  test('drives its own browser, although the other one asks first', async (t) => {
+    const own = await delayedBrowser();
+    t.after(own.remove);
+    const use = async (up) => {
+      await popup.headline('Another browser is connected');
+      await own.start();
+      await untilReady(up);
+      assert.match(up.printed(), new RegExp(`Ready: relay on 127\\.0\\.0\\.1:${port}, 1 tab\\.`));
+      assert.deepEqual(await pagesOfClient(up), ['about:blank']);
+      await popup.useThisBrowser();
+      await popup.headline('Another browser is connected');
+      await popup.explanation('tabwire up');
+      assert.deepEqual(await pagesOfClient(up), ['about:blank']);
+      assert.deepEqual(await tabsOfUser(), untouched);
+    };
+    await withUp(['--browser', own.program, '--load-by', 'flag'], use, { home, port });
+  });
+
+  test('changes nothing for a relay on another port', async () => {
+    const relay = await startRelay({ home, port });
+    try {
+      await relay.waitForExtension();
+      const status = await relay.status();
+      await withUp(['--browser', CHROMIUM], async (up) => {
+        await untilReady(up);
+        assert.deepEqual(await pagesOfClient(up), ['about:blank']);
+      });
+      // In the same home, it would use the same files.
+      const refused = async ({ child, printed }) => {
+        assert.deepEqual(await once(child, 'exit'), [1, null]);
+        assert.match(printed(), /This home is in use by .*process/);
+      };
+      await withUp(['--browser', CHROMIUM], refused, { home });
+      assert.deepEqual(await relay.status(), status);
+      await popup.headline('Connected');
+      assert.deepEqual(await tabsOfUser(), untouched);
+    } finally {
+      await relay.stop({ keepHome: true });
+    }
+  });
+});

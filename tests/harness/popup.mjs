@@ -10,8 +10,13 @@ export async function openPopup(chromium) {
   const page = await user.contexts()[0].newPage();
   await page.goto(`chrome-extension://${EXTENSION_ID}/popup.html`);
   const textOf = (id) => page.locator(`#${id}`).textContent();
-  const waitFor = (id, isWanted, wanted) =>
-    until(`the popup shows “${wanted}”`, async () => isWanted(await textOf(id)));
+  const waitFor = async (id, isWanted, wanted) => {
+    let shown;
+    const isShown = async () => isWanted((shown = await textOf(id)));
+    await until(`the popup shows “${wanted}”`, isShown).catch((error) => {
+      throw new Error(`${error.message}; it shows “${shown}”`);
+    });
+  };
   return {
     page,
     headline: (text) => waitFor('headline', (shown) => shown === text, text),
