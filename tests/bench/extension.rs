@@ -62,13 +62,7 @@ impl Extension {
         installation: &Installation,
         tabs: usize,
     ) -> anyhow::Result<Self> {
-        let origin = origin(EXTENSION_ID);
-        let mut socket = open(port, "/extension", Some(&origin)).await?;
-        let address = format!("127.0.0.1:{port}");
-        let hello = installation.hello(&next_text(&mut socket).await?, &address, false);
-        socket.send(text(hello.message.to_string())).await?;
-        installation.check_answer(&hello, &address, &next_text(&mut socket).await?);
-        socket.send(text(introduction().to_string())).await?;
+        let socket = open_proven(port, installation).await?;
         Ok(Self::start(socket, tabs))
     }
 
@@ -98,7 +92,22 @@ impl Extension {
     }
 }
 
-async fn next_text(socket: &mut Socket) -> anyhow::Result<String> {
+/// A socket on which the browser of this installation has proven who it is, and introduced itself.
+pub async fn open_proven(port: u16, installation: &Installation) -> anyhow::Result<Socket> {
+    let mut socket = open_unproven(port).await?;
+    let address = format!("127.0.0.1:{port}");
+    let hello = installation.hello(&next_text(&mut socket).await?, &address, false);
+    socket.send(text(hello.message.to_string())).await?;
+    installation.check_answer(&hello, &address, &next_text(&mut socket).await?);
+    socket.send(text(introduction().to_string())).await?;
+    Ok(socket)
+}
+
+pub async fn open_unproven(port: u16) -> anyhow::Result<Socket> {
+    open(port, "/extension", Some(&origin(EXTENSION_ID))).await
+}
+
+pub async fn next_text(socket: &mut Socket) -> anyhow::Result<String> {
     let message = socket
         .next()
         .await

@@ -1,15 +1,16 @@
 //! Measures the relay alone, between a scripted extension and a bare client, and compares it with a
 //! bare WebSocket pipe, and with itself while others connect.
 //!
-//! `cargo run --release -p tabwire-tests --bin bench-relay [-- --json] [peers]`
+//! `cargo run --release -p tabwire-tests --bin bench-relay [-- --json] [peers] [handshake]`
 //!
-//! `peers` measures only the effect of refused connections.
+//! `peers` measures only the effect of refused connections, `handshake` only that of the handshake.
 //!
 //! `TABWIRE_BIN` chooses another binary than the one built from these sources.
 
 mod client;
 mod ends;
 mod extension;
+mod handshake;
 mod memory;
 mod page;
 mod peers;
@@ -43,7 +44,16 @@ fn main() -> anyhow::Result<()> {
     }
     build_relay()?;
     let has = |name: &str| args.iter().any(|arg| arg == name);
-    let rows = runtime.block_on(measure(has("peers")))?;
+    let tabwire = process::tabwire()?;
+    let rows = runtime.block_on(async {
+        if has("peers") {
+            return peers::measure(&tabwire).await;
+        }
+        if has("handshake") {
+            return handshake::measure(&tabwire).await;
+        }
+        measure(&tabwire).await
+    })?;
     if has("--json") {
         println!("{}", serde_json::to_string_pretty(&rows)?);
     } else {
@@ -64,20 +74,17 @@ fn build_relay() -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn measure(only_peers: bool) -> anyhow::Result<Vec<Row>> {
-    let tabwire = process::tabwire()?;
-    if only_peers {
-        return peers::measure(&tabwire).await;
-    }
-    let mut rows = processor_time::measure(&tabwire).await?;
-    rows.extend(memory::measure(&tabwire).await?);
-    rows.extend(peers::measure(&tabwire).await?);
-    let size = std::fs::metadata(&tabwire)?.len();
+async fn measure(tabwire: &Path) -> anyhow::Result<Vec<Row>> {
+    let mut rows = processor_time::measure(tabwire).await?;
+    rows.extend(memory::measure(tabwire).await?);
+    rows.extend(peers::measure(tabwire).await?);
+    rows.extend(handshake::measure(tabwire).await?);
+    let size = std::fs::metadata(tabwire)?.len();
     rows.push(Row::figure("release binary", "MB", mib(size), Some(15.0)));
     rows.push(Row::figure(
         "start of `tabwire serve` to its first response",
         "ms",
-        start_time(&tabwire).await?,
+        start_time(tabwire).await?,
         Some(50.0),
     ));
     Ok(rows)
