@@ -25,7 +25,7 @@ import { NOBODY, skip, startSquatter } from '../harness/squatter.mjs';
 const TITLE = 'Private orders';
 const COOKIE = 'only-the-site-may-know-this';
 
-let site, home, port, chromium, popup, tabId;
+let site, home, port, relay, chromium, popup, tabId;
 
 before(async () => {
   site = await startSite({
@@ -48,6 +48,7 @@ before(async () => {
 after(async () => {
   await popup?.close();
   await chromium?.stop();
+  await relay?.stop();
   await home?.remove();
   site?.stop();
 });
@@ -97,42 +98,45 @@ function assertLearnedNothing(t, { connections, messages, bytes }) {
   t.diagnostic(`${connections} connections, ${messages.length} messages, all of them hello`);
 }
 
-/** Runs the real relay for `use`, as soon as the extension is connected to it. */
-async function withRelay(use) {
-  const relay = await startRelay({ home, port });
-  try {
-    await relay.waitForExtension();
-    await popup.headline('Connected');
-    await use(relay);
-  } finally {
-    await relay.stop({ keepHome: true });
-  }
+/** The real relay, once the extension has connected to it by itself. Starts it if necessary. */
+async function connectedRelay() {
+  relay ??= await startRelay({ home, port });
+  await relay.waitForExtension();
+  await popup.headline('Connected');
+  return relay;
+}
+
+async function killRelay() {
+  await endProcess(relay.child, 'SIGKILL');
+  relay = undefined;
 }
 
 test('another user’s program gets nothing before any relay ever ran', { skip }, async (t) => {
   await popup.headline('Not connected');
   await resist(t);
-  await withRelay(async (relay) => assert.equal((await relay.status()).targets, 2));
+  await connectedRelay();
 });
 
 test('another user’s program gets nothing after the relay was killed', { skip }, async (t) => {
-  await withRelay(async (relay) => {
-    await endProcess(relay.child, 'SIGKILL');
-    await resist(t);
-  });
-  await withRelay(async (relay) => assert.equal((await relay.status()).targets, 2));
+  await connectedRelay();
+  await killRelay();
+  await resist(t);
+  await connectedRelay();
 });
+
+const withRelaysHost = (data) =>
+  Buffer.from(data.toString('latin1').replace(/^Host: .*$/m, `Host: ${address()}`), 'latin1');
 
 /**
  * Forwards every byte between the extension and the relay. A program that only does this is refused
- * for its `Host` header, so `posesAs` changes the port there.
+ * for its `Host` header, so `rewritesHost` makes it the relay's own.
  */
-async function startForwarder(posesAs) {
+async function startForwarder({ rewritesHost }) {
   const server = net.createServer((downstream) => {
     const upstream = net.connect(port, '127.0.0.1');
     downstream.on('data', (data) => {
       forwarder.attempts += data.includes('GET /extension') ? 1 : 0;
-      upstream.write(forwarder.rewrite(data));
+      upstream.write(rewritesHost ? withRelaysHost(data) : data);
     });
     upstream.on('data', (data) => {
       forwarder.fromRelay += data.toString('latin1');
@@ -152,34 +156,27 @@ async function startForwarder(posesAs) {
     /** How often the extension has tried to connect. */
     attempts: 0,
     fromRelay: '',
-    rewrite: (data) =>
-      Buffer.from(
-        data
-          .toString('latin1')
-          .replace(`Host: 127.0.0.1:${forwarder.port}\r\n`, `Host: 127.0.0.1:${posesAs}\r\n`),
-        'latin1',
-      ),
     stop: () => server.close(),
   };
   return forwarder;
 }
 
-for (const [name, { rewrites, warning }] of Object.entries({
-  'as it is': { rewrites: false, warning: 'Not your relay' },
-  'with the relay’s own address': { rewrites: true, warning: 'Pairing not accepted' },
+for (const [name, { rewritesHost, warning }] of Object.entries({
+  unchanged: { rewritesHost: false, warning: 'Not your relay' },
+  'with the relay’s own address': { rewritesHost: true, warning: 'Pairing not accepted' },
 })) {
-  test(`a program that forwards everything ${name} is refused`, () =>
-    withRelay(async (relay) => {
-      const forwarder = await startForwarder(rewrites ? port : undefined);
-      await popup.useRelay(forwarder.port);
-      await popup.headline(warning);
-      await popup.explanation(`127.0.0.1:${forwarder.port}`);
-      await until('the extension has tried again', () => forwarder.attempts > 2);
-      assert.equal((await relay.status()).extension, false);
-      assert.equal(forwarder.fromRelay.includes('challenge'), rewrites);
-      assert.ok(!forwarder.fromRelay.includes('welcome'));
-      forwarder.stop();
-      await popup.useRelay(port);
-      await popup.headline('Connected');
-    }));
+  test(`a program that forwards everything ${name} is refused`, async (t) => {
+    const { status } = await connectedRelay();
+    const forwarder = await startForwarder({ rewritesHost });
+    t.after(forwarder.stop);
+    await popup.useRelay(forwarder.port);
+    await popup.headline(warning);
+    await popup.explanation(`127.0.0.1:${forwarder.port}`);
+    await until('the extension has tried again', () => forwarder.attempts > 2);
+    assert.equal((await status()).extension, false);
+    assert.equal(forwarder.fromRelay.includes('challenge'), rewritesHost);
+    assert.ok(!forwarder.fromRelay.includes('welcome'));
+    await popup.useRelay(port);
+    await popup.headline('Connected');
+  });
 }
