@@ -1,7 +1,6 @@
 //! The commands that a user runs beside a relay: their output and exit codes.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -197,30 +196,6 @@ fn install_extension_refuses_a_folder_with_other_files() {
     assert_eq!(exit.code, Some(1));
     assert!(exit.stderr.contains("other files"), "{exit:?}");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
-}
-
-#[test]
-fn browsers_lists_executables_on_the_search_path() {
-    let folder = TempDir::new().unwrap();
-    let chromium = folder.path().join("chromium");
-    fs::write(&chromium, "#!/bin/sh\n").unwrap();
-    fs::set_permissions(&chromium, fs::Permissions::from_mode(0o755)).unwrap();
-    fs::write(folder.path().join("google-chrome"), "not executable").unwrap();
-    let environment = [("PATH", folder.path().to_str().unwrap())];
-    let home = folder.path().join("home");
-    let exit = run(&home, &["browsers", "--json"], &environment);
-    assert_eq!(exit.code, Some(0));
-    let browsers: Value = serde_json::from_str(&exit.stdout).unwrap();
-    let installed = json!([{ "name": "chromium", "path": chromium }]);
-    assert_eq!(browsers, json!({ "paired": [], "installed": installed }));
-    let exit = run(&home, &["browsers"], &environment);
-    for part in [
-        "No browser is paired",
-        "chromium",
-        chromium.to_str().unwrap(),
-    ] {
-        assert!(exit.stdout.contains(part), "{part}: {exit:?}");
-    }
 }
 
 #[test]

@@ -6,6 +6,7 @@
     clippy::panic
 )]
 
+mod browsers;
 mod command_line;
 mod debug_http;
 mod discovery;

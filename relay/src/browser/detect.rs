@@ -1,73 +1,101 @@
-//! Finds installed browsers. Looks only at well-known names and paths, and starts nothing.
+//! Finds installed browsers. It looks at well-known names and paths only, and starts nothing; `version`
+//! is the exception, which only `tabwire browsers` uses.
 
+mod catalog;
+mod environment;
+mod user_data;
+pub mod version;
+
+#[cfg(test)]
+mod tests;
+
+use std::fs::File;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::error::Error;
+pub use catalog::{Kind, Package};
+pub use environment::{Environment, System};
+pub use user_data::Profile;
 
+use crate::error::Error;
+use catalog::Entry;
+use environment::is_program;
+
+/// A browser to start.
 #[derive(Debug, Clone, Serialize)]
 pub struct Browser {
+    /// Its type, such as `chrome`, or `browser` if it is not a known one.
     pub name: &'static str,
     pub path: PathBuf,
 }
 
-/// In order of preference. Browsers that load an unpacked extension from the command line come
-/// first; branded Chrome no longer does.
-#[cfg(not(target_os = "macos"))]
-const KNOWN: &[(&str, &[&str])] = &[
-    (
-        "chromium",
-        &["chromium", "chromium-browser", "/snap/bin/chromium"],
-    ),
-    ("brave", &["brave-browser", "brave"]),
-    ("edge", &["microsoft-edge", "microsoft-edge-stable"]),
-    ("vivaldi", &["vivaldi", "vivaldi-stable"]),
-    ("chrome", &["google-chrome", "google-chrome-stable"]),
-];
+/// An installed browser and what its files say about it.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Installation {
+    /// What `--browser` takes, such as `chrome-beta`.
+    pub name: &'static str,
+    #[serde(rename = "type")]
+    pub kind: Kind,
+    pub package: Package,
+    pub path: PathBuf,
+    pub user_data_dir: Option<PathBuf>,
+    /// Whether a browser uses that directory. `None` if that cannot be known.
+    pub running: Option<bool>,
+    pub profiles: Vec<Profile>,
+}
 
-#[cfg(target_os = "macos")]
-const KNOWN: &[(&str, &[&str])] = &[
-    (
-        "chromium",
-        &["/Applications/Chromium.app/Contents/MacOS/Chromium"],
-    ),
-    (
-        "brave",
-        &["/Applications/Brave Browser.app/Contents/MacOS/Brave Browser"],
-    ),
-    (
-        "edge",
-        &["/Applications/Microsoft Edge.app/Contents/MacOS/Microsoft Edge"],
-    ),
-    (
-        "vivaldi",
-        &["/Applications/Vivaldi.app/Contents/MacOS/Vivaldi"],
-    ),
-    (
-        "chrome",
-        &["/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"],
-    ),
-];
+/// A browser that Tabwire cannot use.
+#[derive(Debug, Clone, Serialize)]
+pub struct Unsupported {
+    pub name: &'static str,
+    pub path: PathBuf,
+    pub reason: &'static str,
+}
 
-pub fn installed() -> Vec<Browser> {
-    let find = |(name, programs): &(&'static str, &[&str])| {
-        let path = programs.iter().find_map(|program| find_program(program))?;
-        Some(Browser { name, path })
-    };
-    KNOWN.iter().filter_map(find).collect()
+/// In order of preference.
+pub fn installed(environment: &Environment) -> Vec<Installation> {
+    let found = programs(environment);
+    found
+        .into_iter()
+        .map(|(entry, path)| describe(environment, entry, path))
+        .collect()
+}
+
+pub fn unsupported(environment: &Environment) -> Vec<Unsupported> {
+    catalog::unsupported(environment.system)
+        .iter()
+        .filter_map(|entry| {
+            let path = find(environment, entry.package, entry.programs)?;
+            Some(Unsupported {
+                name: entry.name,
+                path,
+                reason: entry.reason,
+            })
+        })
+        .collect()
 }
 
 /// The requested browser, by name or path, or else the first that is installed.
 pub fn choose(requested: Option<&str>) -> Result<Browser, Error> {
-    let mut installed = installed().into_iter();
-    let Some(requested) = requested else {
-        return installed.next().ok_or_else(none_installed);
+    choose_in(&Environment::current(), requested)
+}
+
+fn choose_in(environment: &Environment, requested: Option<&str>) -> Result<Browser, Error> {
+    let is_chosen = |entry: &Entry| match requested {
+        Some(name) => entry.answers_to(name),
+        // The sandbox of a Flatpak hides Tabwire's folder, so it is used only on request.
+        None => entry.package != Package::Flatpak,
     };
-    if let Some(browser) = installed.find(|browser| browser.name == requested) {
-        return Ok(browser);
+    let mut known = programs(environment).into_iter();
+    if let Some((entry, path)) = known.find(|(entry, _)| is_chosen(entry)) {
+        let name = entry.kind.name();
+        return Ok(Browser { name, path });
     }
-    match find_program(requested) {
+    let requested = requested.ok_or_else(none_installed)?;
+    match find_program(environment, requested) {
         Some(path) => Ok(Browser {
             name: "browser",
             path,
@@ -84,19 +112,83 @@ pub fn none_installed() -> Error {
     })
 }
 
+/// The rows of the catalog that are installed, with their programs.
+fn programs(environment: &Environment) -> Vec<(&'static Entry, PathBuf)> {
+    let mut found: Vec<(&'static Entry, PathBuf)> = Vec::new();
+    for entry in catalog::browsers(environment.system) {
+        let Some(path) = find(environment, entry.package, entry.programs) else {
+            continue;
+        };
+        // `google-chrome` may be a link to `google-chrome-beta`. The row of the latter knows better
+        // where its data is.
+        if entry.package == Package::Native {
+            let program = path.canonicalize().ok();
+            found.retain(|(other, path)| {
+                other.package != Package::Native || path.canonicalize().ok() != program
+            });
+        }
+        found.push((entry, path));
+    }
+    found
+}
+
+fn describe(environment: &Environment, entry: &Entry, path: PathBuf) -> Installation {
+    let user_data = user_data_dir(environment, entry);
+    let running = user_data
+        .as_deref()
+        .and_then(|folder| user_data::is_running(environment, entry.package, folder));
+    let profiles = user_data.as_deref().map(user_data::profiles);
+    Installation {
+        name: entry.name,
+        kind: entry.kind,
+        package: entry.package,
+        path,
+        running,
+        profiles: profiles.unwrap_or_default(),
+        user_data_dir: user_data,
+    }
+}
+
+fn user_data_dir(environment: &Environment, entry: &Entry) -> Option<PathBuf> {
+    let is_native_linux = environment.system == System::Linux && entry.package == Package::Native;
+    let overridden = environment
+        .folder("CHROME_USER_DATA_DIR")
+        .filter(|_| is_native_linux);
+    overridden.or_else(|| {
+        let folder = environment.data_folder(entry.package)?;
+        Some(join(&folder, entry.user_data))
+    })
+}
+
+fn find(environment: &Environment, package: Package, programs: &[&str]) -> Option<PathBuf> {
+    let folders = environment.program_folders(package);
+    programs.iter().find_map(|program| {
+        let mut paths = folders.iter().map(|folder| join(folder, program));
+        paths.find(|path| is_program(path) && !starts_a_snap(path))
+    })
+}
+
+/// With the system's own separators.
+fn join(folder: &Path, relative: &str) -> PathBuf {
+    let mut path = folder.to_owned();
+    path.extend(relative.split('/'));
+    path
+}
+
+/// Ubuntu's `/usr/bin/chromium-browser` is a script that runs the snap, which has a row of its own.
+fn starts_a_snap(program: &Path) -> bool {
+    let mut script = String::new();
+    let read = File::open(program).and_then(|file| file.take(4096).read_to_string(&mut script));
+    read.is_ok() && script.starts_with("#!") && script.contains("/snap/bin/")
+}
+
 /// Finds a program by its path, or by its name on PATH.
-fn find_program(name: &str) -> Option<PathBuf> {
+fn find_program(environment: &Environment, name: &str) -> Option<PathBuf> {
     if name.contains('/') {
         return is_program(Path::new(name)).then(|| PathBuf::from(name));
     }
-    let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path)
+    let path = environment.variables.get("PATH")?;
+    std::env::split_paths(path)
         .map(|folder| folder.join(name))
         .find(|candidate| is_program(candidate))
-}
-
-fn is_program(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt as _;
-    path.metadata()
-        .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }

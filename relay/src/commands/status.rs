@@ -10,7 +10,7 @@ use tabwire_home::{
     get_json_with_token, now,
 };
 
-use crate::commands::table;
+use crate::commands::table::{self, printable};
 use crate::error::Error;
 
 #[derive(Debug, Clone, Args)]
@@ -116,11 +116,6 @@ fn print_clients(clients: &[ClientReport]) {
             print_line!("    {}  {}", printable(&tab.url), printable(&tab.title));
         }
     }
-}
-
-/// Without control characters, which a page could put into its title.
-fn printable(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control()).take(100).collect()
 }
 
 fn print_failure(options: &StatusOptions, text: &str) -> ExitCode {

@@ -38,6 +38,11 @@ pub fn age(now: u64, then: u64) -> String {
     count(usize::try_from(number).unwrap_or(usize::MAX), noun)
 }
 
+/// Without control characters, which a page could put into its title.
+pub fn printable(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).take(100).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
