@@ -38,6 +38,8 @@ pub enum Error {
     OtherFiles(PathBuf),
     #[error("Cannot write the extension to {}: {reason}.", folder.display())]
     WriteExtension { folder: PathBuf, reason: io::Error },
+    #[error("Cannot write to {}: {reason}.", path.display())]
+    WriteFile { path: PathBuf, reason: io::Error },
     #[error("Invalid path {}: {reason}.", path.display())]
     InvalidPath { path: PathBuf, reason: io::Error },
     #[error("No Chromium-based browser found. Install one, for example with: {0}")]

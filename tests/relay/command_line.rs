@@ -199,6 +199,36 @@ fn install_extension_refuses_a_folder_with_other_files() {
 }
 
 #[test]
+fn manual_pages_are_printed_or_written_to_a_folder() {
+    let folder = TempDir::new().unwrap();
+    let home = folder.path().join("home");
+    let exit = run(&home, &["man"], &[]);
+    assert!(exit.stdout.contains(".TH tabwire 1"), "{exit:?}");
+    let to = folder.path().join("man1");
+    let exit = run(&home, &["man", "--to", to.to_str().unwrap()], &[]);
+    assert_eq!(exit.code, Some(0), "{exit:?}");
+    assert!(to.join("tabwire-browsers-rename.1").is_file());
+    let file = to.join("tabwire.1");
+    let exit = run(&home, &["man", "--to", file.to_str().unwrap()], &[]);
+    assert_eq!(exit.code, Some(1));
+    assert!(exit.stderr.contains("Cannot write to"), "{exit:?}");
+    assert!(!home.exists(), "documentation needs no home");
+}
+
+#[test]
+fn completions_are_accepted_by_bash() {
+    let folder = TempDir::new().unwrap();
+    let exit = run(folder.path(), &["completions", "bash"], &[]);
+    let check = Command::new("bash")
+        .args(["-n", "-c", &exit.stdout])
+        .status();
+    assert!(check.unwrap().success());
+    let exit = run(folder.path(), &["completions", "tcsh"], &[]);
+    assert_eq!(exit.code, Some(2));
+    assert!(exit.stderr.contains("zsh"), "{exit:?}");
+}
+
+#[test]
 fn explains_usage_errors() {
     let folder = TempDir::new().unwrap();
     let cases: [&[&str]; 5] = [
@@ -223,7 +253,9 @@ async fn succeeds_when_the_reader_of_its_output_is_gone() {
     let relay = Relay::start(&[]).await;
     let folder = TempDir::new().unwrap();
     let to = folder.path().join("extension").display().to_string();
-    let commands: [&[&str]; 4] = [
+    let commands: [&[&str]; 6] = [
+        &["completions", "bash"],
+        &["man"],
         &["status"],
         &["status", "--json"],
         &["cdp-url"],

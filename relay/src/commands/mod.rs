@@ -2,8 +2,10 @@
 
 mod browsers;
 mod cdp_url;
+mod completions;
 mod exec;
 mod install_extension;
+mod man;
 mod mcp;
 mod pair;
 mod relay_query;
@@ -20,7 +22,7 @@ mod up;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 use tabwire_home::check_name;
 
 use crate::error::Error;
@@ -63,6 +65,10 @@ pub enum Command {
     Screenshot(screenshot::ScreenshotOptions),
     /// List the browser's tabs
     Tabs(tabs::TabsOptions),
+    /// Print a script that completes commands and options in a shell
+    Completions(completions::CompletionsOptions),
+    /// Print the manual page, or write those of all commands to a folder
+    Man(man::ManOptions),
 }
 
 impl Command {
@@ -81,8 +87,28 @@ impl Command {
             Self::Snapshot(options) => snapshot::run(&options).await,
             Self::Screenshot(options) => screenshot::run(&options).await,
             Self::Tabs(options) => tabs::run(&options).await,
+            Self::Completions(options) => Ok(completions::run(&options)),
+            Self::Man(options) => man::run(&options),
         }
     }
+}
+
+/// The command line as completions and manual pages show it.
+fn documented() -> clap::Command {
+    without_hidden(&CommandLine::command())
+}
+
+/// Removes hidden commands, which only Tabwire itself runs, and `help`. The generator of completions
+/// would list them. Only commands of the first level are hidden.
+fn without_hidden(full: &clap::Command) -> clap::Command {
+    let about = full.get_about().cloned().unwrap_or_default();
+    let shown = full.get_subcommands().filter(|it| !it.is_hide_set());
+    clap::Command::new("tabwire")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about(about)
+        .disable_help_subcommand(true)
+        .args(full.get_arguments().cloned())
+        .subcommands(shown.cloned())
 }
 
 fn absolute(path: &Path) -> Result<PathBuf, Error> {
@@ -101,10 +127,27 @@ fn browser_name(text: &str) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory as _;
 
     #[test]
     fn command_line_is_well_formed() {
         CommandLine::command().debug_assert();
+    }
+
+    #[test]
+    fn hidden_commands_are_not_documented() {
+        let hidden = clap::Command::new("watch-process").hide(true);
+        let full = CommandLine::command().subcommand(hidden);
+        let documented = without_hidden(&full);
+        let names: Vec<&str> = documented
+            .get_subcommands()
+            .map(|it| it.get_name())
+            .collect();
+        assert!(!names.contains(&"watch-process"), "{names:?}");
+        assert!(
+            names.contains(&"serve") && names.contains(&"man"),
+            "{names:?}"
+        );
+        let nested = full.get_subcommands().flat_map(|it| it.get_subcommands());
+        assert_eq!(nested.filter(|it| it.is_hide_set()).count(), 0);
     }
 }
