@@ -40,6 +40,12 @@ pub enum Error {
     WriteExtension { folder: PathBuf, reason: io::Error },
     #[error("Cannot write to {}: {reason}.", path.display())]
     WriteFile { path: PathBuf, reason: io::Error },
+    #[error("{} was not written by `tabwire service install`. Move it elsewhere, then try again.", .0.display())]
+    OtherService(PathBuf),
+    #[error("A service cannot contain '{0}': only text without control characters is possible.")]
+    ServiceText(String),
+    #[error("`{command}` failed: {reason}. Run it yourself once that is solved.")]
+    ServiceManager { command: String, reason: String },
     #[error("Invalid path {}: {reason}.", path.display())]
     InvalidPath { path: PathBuf, reason: io::Error },
     #[error("No Chromium-based browser found. Install one, for example with: {0}")]

@@ -22,6 +22,7 @@ mod memory;
 mod registry;
 mod relay;
 mod secrets;
+mod service;
 mod signals;
 
 use std::io::{IsTerminal as _, Write as _};

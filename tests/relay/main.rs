@@ -21,6 +21,8 @@ mod peers;
 mod proofs;
 mod replies;
 mod secrecy;
+#[cfg(target_os = "linux")]
+mod service;
 mod sessions;
 mod setup;
 mod slots;

@@ -11,6 +11,7 @@ mod pair;
 mod relay_query;
 mod screenshot;
 pub mod serve;
+mod service;
 mod session;
 mod snapshot;
 mod status;
@@ -65,6 +66,8 @@ pub enum Command {
     Screenshot(screenshot::ScreenshotOptions),
     /// List the browser's tabs
     Tabs(tabs::TabsOptions),
+    /// Start the relay at login
+    Service(service::ServiceOptions),
     /// Print a script that completes commands and options in a shell
     Completions(completions::CompletionsOptions),
     /// Print the manual page, or write those of all commands to a folder
@@ -87,6 +90,7 @@ impl Command {
             Self::Snapshot(options) => snapshot::run(&options).await,
             Self::Screenshot(options) => screenshot::run(&options).await,
             Self::Tabs(options) => tabs::run(&options).await,
+            Self::Service(options) => service::run(&options).await,
             Self::Completions(options) => Ok(completions::run(&options)),
             Self::Man(options) => man::run(&options),
         }
