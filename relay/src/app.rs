@@ -6,6 +6,7 @@ use tabwire_home::{Home, PairingId, cdp_url};
 use tokio::sync::mpsc;
 
 use crate::config::Config;
+use crate::direct;
 use crate::error::Error;
 use crate::link::lobby::Lobby;
 use crate::registry::Registry;
@@ -24,7 +25,7 @@ impl App {
         config: Config,
         home: &Home,
         preferred: Option<PairingId>,
-    ) -> Result<(Arc<Self>, mpsc::UnboundedReceiver<String>), Error> {
+    ) -> Result<(Arc<Self>, mpsc::UnboundedReceiver<Error>), Error> {
         let modes = (config.browser_mode, config.client_mode);
         let (registry, failed) = Registry::new(modes, config.core.clone(), preferred);
         let app = Self {
@@ -34,6 +35,15 @@ impl App {
             config,
         };
         Ok((Arc::new(app), failed))
+    }
+
+    /// Serves a browser that has a debugging port of its own.
+    pub fn add_direct(&self, browser: direct::Browser) {
+        let limits = direct::Limits {
+            max_message: self.config.max_message,
+            outbox: self.config.outbox_limit,
+        };
+        self.registry.add_direct(browser, limits);
     }
 
     /// Contains the token: never log it. `None` while there is no usable token.

@@ -4,6 +4,8 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitStatus;
 
+use crate::direct::BrowserUrl;
+
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -28,6 +30,14 @@ pub enum Error {
     Signals(io::Error),
     #[error("The relay failed: {0}. This is a bug in Tabwire.")]
     HubEnded(String),
+    #[error("No browser can be used at {url}: {reason}. Start it with --remote-debugging-port={port}.", port = .url.port)]
+    BrowserPort { url: BrowserUrl, reason: String },
+    #[error("The browser is gone and cannot be used again. {reason}")]
+    Recovery { reason: String },
+    #[error(
+        "`tabwire up` starts a browser of its own. To use one that is running, use `tabwire serve --browser-url`."
+    )]
+    UpWithBrowserUrl,
     #[error("No relay is running in {}. Start one with `tabwire serve` or `tabwire up`.", home.display())]
     NoRelay { home: PathBuf },
     #[error("This home is in use by {owner}. Stop it, or set TABWIRE_HOME to another folder.")]

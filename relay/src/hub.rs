@@ -13,6 +13,7 @@ use tabwire_core::{CloseReason, Core, Input, Now, Output, PageSummary};
 use tabwire_home::TabInUse;
 use tokio::sync::{mpsc, oneshot};
 
+use crate::error::Error;
 use crate::link::outbox::{Outbox, Overrun};
 use crate::memory::Memory;
 use crate::registry::connections::Connections;
@@ -60,7 +61,7 @@ pub type HubSender = mpsc::Sender<ToHub>;
 pub fn start(
     config: tabwire_core::Config,
     connections: Arc<Connections>,
-    failures: mpsc::UnboundedSender<String>,
+    failures: mpsc::UnboundedSender<Error>,
 ) -> HubSender {
     let (sender, inbox) = mpsc::channel(INBOX_SIZE);
     let hub = Hub {
@@ -75,7 +76,8 @@ pub fn start(
     };
     tokio::spawn(async move {
         if let Err(error) = tokio::spawn(hub.run()).await {
-            let _ = failures.send(format!("a hub ended: {error}"));
+            let reason = format!("a hub ended: {error}");
+            let _ = failures.send(Error::HubEnded(reason));
         }
     });
     sender

@@ -14,6 +14,7 @@ mod app;
 mod browser;
 mod commands;
 mod config;
+mod direct;
 mod error;
 mod http;
 mod hub;

@@ -12,6 +12,7 @@ use tokio::task::JoinHandle;
 
 use crate::app::App;
 use crate::config::Config;
+use crate::direct;
 use crate::error::Error;
 use crate::http::{listener, routes};
 use crate::hub::ToHub;
@@ -31,6 +32,8 @@ pub struct Start {
     pub writes_cdp_url: bool,
     /// The pairing of a browser that is started together with the relay.
     pub preferred: Option<PairingId>,
+    /// A browser that is used through its own debugging port.
+    pub direct: Option<direct::Browser>,
 }
 
 /// A relay that accepts connections.
@@ -42,7 +45,7 @@ pub struct Relay {
     /// `None`: another relay owns the home's files.
     claim: Option<Arc<Claim>>,
     tasks: Vec<JoinHandle<()>>,
-    hub_failures: mpsc::UnboundedReceiver<String>,
+    failures: mpsc::UnboundedReceiver<Error>,
 }
 
 impl Relay {
@@ -54,7 +57,10 @@ impl Relay {
         let home = start.home;
         let listener = listener::bind(start.port).await?;
         let port = listener.local_addr()?.port();
-        let (app, hub_failures) = App::new(configure(port)?, &home, start.preferred)?;
+        let (app, failures) = App::new(configure(port)?, &home, start.preferred)?;
+        if let Some(browser) = start.direct {
+            app.add_direct(browser);
+        }
         let claim = home.claim()?.map(Arc::new);
         let mut cdp_url_file = None;
         if let Some(claim) = &claim {
@@ -77,7 +83,7 @@ impl Relay {
             cdp_url_file,
             claim,
             tasks,
-            hub_failures,
+            failures,
         })
     }
 
@@ -104,10 +110,10 @@ impl Relay {
         }
     }
 
-    /// Resolves only if the relay cannot continue, because a hub failed.
+    /// Resolves only if the relay cannot continue: a hub failed, or its only browser is gone.
     pub async fn failed(&mut self) -> Error {
-        let reason = self.hub_failures.recv().await;
-        Error::HubEnded(reason.unwrap_or_default())
+        let error = self.failures.recv().await;
+        error.unwrap_or_else(|| Error::HubEnded(String::new()))
     }
 
     /// Stops accepting connections, removes its files, detaches from tabs, and closes every link.

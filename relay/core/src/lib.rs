@@ -29,7 +29,7 @@ mod tab;
 pub(crate) use protocol::api::MAX_WAITING_BYTES;
 pub use protocol::api::{CloseReason, Config, Input, Now, OnDisconnect, Output, PageSummary};
 pub use protocol::error::CdpError;
-pub use protocol::{handshake, ids, wire};
+pub use protocol::{cdp, handshake, ids, wire};
 
 use std::collections::{BTreeMap, BTreeSet};
 

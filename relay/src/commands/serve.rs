@@ -5,10 +5,12 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use tabwire_home::{DEFAULT_PORT, Home, PairingId};
+use tabwire_home::{DEFAULT_PORT, Home, NameFault, PairingId};
 
 use crate::browser::bundle;
+use crate::commands::browser_name;
 use crate::config::{BrowserMode, ClientMode, Config, OnDisconnect};
+use crate::direct::{Browser, BrowserUrl};
 use crate::error::Error;
 use crate::relay::{Relay, Start};
 use crate::signals::StopSignals;
@@ -25,6 +27,15 @@ pub struct ServeOptions {
     /// How many browsers can be connected at the same time
     #[arg(long, value_enum, default_value_t = BrowserMode::One)]
     pub browsers: BrowserMode,
+    /// Use the browser with this debugging port, such as http://127.0.0.1:9222. It needs no extension
+    #[arg(long, value_name = "URL")]
+    pub browser_url: Option<BrowserUrl>,
+    /// What the browser at --browser-url is called [default: its product, such as chrome]
+    #[arg(long, value_name = "NAME", requires = "browser_url", value_parser = browser_name)]
+    pub browser_name: Option<String>,
+    /// Seconds to wait for the browser at --browser-url to come back when a client needs it
+    #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u32).range(0..=3600))]
+    pub recovery_timeout: u32,
     /// Also allow the extension with this id; can be repeated
     #[arg(long = "extension-id", value_name = "ID", value_parser = extension_id)]
     pub extension_ids: Vec<String>,
@@ -59,13 +70,41 @@ const OUTBOX_LIMIT: usize = 256 << 20;
 impl ServeOptions {
     /// Starts a relay. `preferred`: the pairing of a browser that is started together with it.
     pub async fn start(&self, home: Home, preferred: Option<PairingId>) -> Result<Relay, Error> {
+        let direct = match self.browser_url {
+            Some(_) if preferred.is_some() => return Err(Error::UpWithBrowserUrl),
+            Some(url) => Some(self.attach(&home, url).await?),
+            None => None,
+        };
         let start = Start {
             home,
             port: self.port,
             writes_cdp_url: !self.no_cdp_url_file,
             preferred,
+            direct,
         };
         Relay::start(start, |port| self.config(port)).await
+    }
+
+    /// Finds the browser at `--browser-url`. Its name must not be that of a paired browser.
+    async fn attach(&self, home: &Home, url: BrowserUrl) -> Result<Browser, Error> {
+        let timeout = Duration::from_secs(self.recovery_timeout.into());
+        let mut browser = Browser::attach(url, self.browser_name.clone(), timeout).await?;
+        let pairings = home.pairings()?;
+        let is_taken = |name: &str| {
+            let mut paired = pairings.browsers();
+            paired.any(|paired| paired.name.eq_ignore_ascii_case(name))
+        };
+        if self.browser_name.is_some() && is_taken(&browser.name) {
+            return Err(NameFault::Taken(browser.name).into());
+        }
+        let stem = browser.name.clone();
+        for number in 2.. {
+            if !is_taken(&browser.name) {
+                break;
+            }
+            browser.name = format!("{stem}-{number}");
+        }
+        Ok(browser)
     }
 
     fn config(&self, port: u16) -> Result<Config, Error> {
@@ -138,6 +177,10 @@ fn describe_cdp_url(relay: &Relay) -> String {
 }
 
 fn describe_browsers(relay: &Relay) -> Result<String, Error> {
+    let entries = relay.app.registry.entries();
+    if let Some(browser) = entries.iter().find_map(|entry| entry.direct.as_ref()) {
+        return Ok(format!("{} at {}", browser.name, browser.url()));
+    }
     let pairings = relay.home.pairings()?;
     let mut names: Vec<&str> = pairings
         .browsers()

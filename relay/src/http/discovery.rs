@@ -14,6 +14,7 @@ use tokio::sync::oneshot;
 
 use crate::app::App;
 use crate::http::browser_query::{BrowserQuery, NO_BROWSER, not_found};
+use crate::http::direct_discovery;
 use crate::http::guard::{TokenGeneration, refusal};
 use crate::hub::{Description, ToHub};
 use crate::registry::Entry;
@@ -57,12 +58,18 @@ pub async fn browsers(State(app): State<Arc<App>>) -> Json<Vec<BrowserReport>> {
         let Some(name) = connections.browser_name() else {
             continue;
         };
-        let description = describe_entry(&entry).await;
-        let browser = description.and_then(|description| description.browser);
+        let product = match &entry.direct {
+            Some(browser) => direct_discovery::product(browser, connections).await,
+            None => {
+                let description = describe_entry(&entry).await;
+                let browser = description.and_then(|description| description.browser);
+                browser.map(|browser| browser.product)
+            }
+        };
         reports.push(BrowserReport {
             clients: connections.clients.report(None, true).connected,
-            connected: browser.is_some(),
-            product: browser.map(|browser| browser.product).unwrap_or_default(),
+            connected: product.is_some(),
+            product: product.unwrap_or_default(),
             tabs: connections.pages.load(Ordering::Relaxed),
             name,
         });
@@ -73,7 +80,14 @@ pub async fn browsers(State(app): State<Arc<App>>) -> Json<Vec<BrowserReport>> {
 /// The same response as Chrome's own port, so that a client finds the WebSocket from an `http://`
 /// address.
 pub async fn version(State(app): State<Arc<App>>, Query(query): Query<BrowserQuery>) -> Response {
-    let description = match describe(&app, &query).await {
+    let entry = match find(&app, &query) {
+        Ok(entry) => entry,
+        Err(refused) => return refused,
+    };
+    if let Some(browser) = &entry.direct {
+        return direct_discovery::version(&app, &query, browser).await;
+    }
+    let description = match describe(&entry).await {
         Ok(description) => description,
         Err(refused) => return refused,
     };
@@ -90,7 +104,14 @@ pub async fn version(State(app): State<Arc<App>>, Query(query): Query<BrowserQue
 }
 
 pub async fn list(State(app): State<Arc<App>>, Query(query): Query<BrowserQuery>) -> Response {
-    let description = match describe(&app, &query).await {
+    let entry = match find(&app, &query) {
+        Ok(entry) => entry,
+        Err(refused) => return refused,
+    };
+    if let Some(browser) = &entry.direct {
+        return direct_discovery::list(&app, &query, browser).await;
+    }
+    let description = match describe(&entry).await {
         Ok(description) => description,
         Err(refused) => return refused,
     };
@@ -104,12 +125,25 @@ pub async fn list(State(app): State<Arc<App>>, Query(query): Query<BrowserQuery>
     Json(entries.collect::<Value>()).into_response()
 }
 
-async fn describe(app: &App, query: &BrowserQuery) -> Result<Description, Response> {
-    let entry = app
-        .registry
-        .find(query.browser.as_deref())
-        .map_err(|reason| not_found(&reason).into_response())?;
-    describe_entry(&entry).await.ok_or_else(|| {
+/// The description of the protocol. Only a browser's own port has it.
+pub async fn protocol(State(app): State<Arc<App>>, Query(query): Query<BrowserQuery>) -> Response {
+    match find(&app, &query) {
+        Ok(Entry {
+            direct: Some(browser),
+            ..
+        }) => direct_discovery::protocol(&browser).await,
+        Ok(_) => refusal(StatusCode::NOT_FOUND, "Not found.").into_response(),
+        Err(refused) => refused,
+    }
+}
+
+fn find(app: &App, query: &BrowserQuery) -> Result<Entry, Response> {
+    let found = app.registry.find(query.browser.as_deref());
+    found.map_err(|reason| not_found(&reason).into_response())
+}
+
+async fn describe(entry: &Entry) -> Result<Description, Response> {
+    describe_entry(entry).await.ok_or_else(|| {
         refusal(StatusCode::SERVICE_UNAVAILABLE, "The relay is stopping.").into_response()
     })
 }

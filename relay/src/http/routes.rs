@@ -36,6 +36,8 @@ pub fn routes(app: &Arc<App>) -> Router {
         .route("/json/", get(discovery::list))
         .route("/json/list", get(discovery::list))
         .route("/json/list/", get(discovery::list))
+        .route("/json/protocol", get(discovery::protocol))
+        .route("/json/protocol/", get(discovery::protocol))
         .route("/cdp", get(client_link::upgrade))
         .route("/extension", get(extension_link::upgrade))
         .fallback(async || refusal(StatusCode::NOT_FOUND, "Not found."))

@@ -1,8 +1,9 @@
 //! Who is connected: the browsers, each with its own hub, its extension and its clients. HTTP
 //! handlers read it, while the hubs own the protocol state.
 //!
-//! With `--browsers one` there is a single entry, which browsers use one at a time. With `many`
-//! there is an entry for each browser, from its first connection until it is unpaired.
+//! With `--browsers one` there is a single entry, which one browser at a time takes. With `many`
+//! there is an entry for each browser, from its first connection until it is unpaired. A browser
+//! with a debugging port of its own has an entry too, and no extension.
 
 pub mod clients;
 pub mod connections;
@@ -17,6 +18,8 @@ use tokio::sync::mpsc;
 use self::connections::Connections;
 pub use self::extension::{ExtensionSlot, Identity};
 use crate::config::{BrowserMode, ClientMode};
+use crate::direct;
+use crate::error::Error;
 use crate::hub::{self, HubSender};
 
 /// The name of a browser that has not been given one yet.
@@ -32,7 +35,7 @@ pub struct Registry {
     /// Only this pairing may connect with `--browsers one`, and with `many` it is used by clients
     /// that name no browser.
     preferred: Option<PairingId>,
-    failures: mpsc::UnboundedSender<String>,
+    failures: mpsc::UnboundedSender<Error>,
 }
 
 /// One browser's hub, and who is connected to it.
@@ -40,6 +43,8 @@ pub struct Registry {
 pub struct Entry {
     pub hub: HubSender,
     pub connections: Arc<Connections>,
+    /// The browser, if it is used through its own debugging port.
+    pub direct: Option<Arc<direct::Browser>>,
 }
 
 /// Why no browser was found for a client.
@@ -57,7 +62,7 @@ impl Registry {
         (mode, client_mode): (BrowserMode, ClientMode),
         core: tabwire_core::Config,
         preferred: Option<PairingId>,
-    ) -> (Self, mpsc::UnboundedReceiver<String>) {
+    ) -> (Self, mpsc::UnboundedReceiver<Error>) {
         let (failures, failed) = mpsc::unbounded_channel();
         let registry = Self {
             mode,
@@ -81,7 +86,37 @@ impl Registry {
         // Ids of one browser must not be guessable from those of another.
         core.seed ^= rand::random::<u64>();
         let hub = hub::start(core, connections.clone(), self.failures.clone());
-        Entry { hub, connections }
+        Entry {
+            hub,
+            connections,
+            direct: None,
+        }
+    }
+
+    /// Adds a browser that is used through its own debugging port. With `--browsers one`, it takes
+    /// the only entry.
+    pub fn add_direct(&self, browser: direct::Browser, limits: direct::Limits) {
+        let browser = Arc::new(browser);
+        let connections = Arc::new(Connections::new(self.client_mode, self.last_id.clone()));
+        let on_failure = match self.mode {
+            BrowserMode::One => direct::OnFailure::EndRelay(self.failures.clone()),
+            BrowserMode::Many => direct::OnFailure::WaitForBrowser,
+        };
+        let hub = direct::start(direct::Start {
+            browser: browser.clone(),
+            connections: connections.clone(),
+            limits,
+            on_failure,
+        });
+        let mut entries = self.lock();
+        if self.mode == BrowserMode::One {
+            entries.clear();
+        }
+        entries.push(Entry {
+            hub,
+            connections,
+            direct: Some(browser),
+        });
     }
 
     /// Takes the slot of a browser that has proven who it is, or names the browser that holds it.
@@ -95,6 +130,10 @@ impl Registry {
             return Err("the browser that `tabwire up` started".to_owned());
         }
         let entry = self.entry_for(&identity.install_id);
+        if let Some(direct) = &entry.direct {
+            // Nobody can take its place: an extension could not serve its clients.
+            return Err(direct.name.clone());
+        }
         let slot = Connections::take_extension_slot(&entry.connections, identity, take_over)
             .map_err(|holder| holder.unwrap_or_else(|| UNNAMED.to_owned()))?;
         Ok((entry, slot))

@@ -1,0 +1,308 @@
+//! One client of a browser: its connection to the browser, what is in flight and what waits, and
+//! what has to be restored on a new connection. Decides nothing about the browser.
+
+use std::collections::VecDeque;
+
+use serde_json::json;
+use tabwire_core::CdpError;
+use tabwire_core::cdp::{self, Malformed, Request};
+
+use super::in_flight::InFlight;
+use super::message::{self, Kind, Session};
+use super::upstream::{LinkId, Overrun, Upstream};
+use crate::link::outbox::{self, Outbox};
+
+/// How many bytes of requests can wait for the browser.
+const MAX_WAITING_BYTES: usize = 64 << 20;
+/// Longer parameters of a command that would have to be restored are not kept.
+const MAX_RESTORED: usize = 64 << 10;
+/// The ids of the relay's own requests. They are sent on a new connection before anything of the
+/// client, so no request of the client can have the same id at the same time.
+const DISCOVER_ID: i64 = -2_147_483_000;
+const AUTO_ATTACH_ID: i64 = -2_147_483_001;
+
+const BROWSER_CLOSE: &str = "Browser.close";
+const DISCOVER: &str = "Target.setDiscoverTargets";
+const AUTO_ATTACH: &str = "Target.setAutoAttach";
+
+const TRY_AGAIN_LATER: u16 = 1013;
+
+/// A client's connection to the browser.
+pub enum Link {
+    /// `recovers`: it replaces one that was lost.
+    Opening {
+        upstream: Upstream,
+        recovers: bool,
+    },
+    /// Open, but what the client had switched on is still being restored.
+    Restoring {
+        upstream: Upstream,
+        pending: usize,
+    },
+    Open(Upstream),
+    /// Lost. The next request recovers it.
+    Lost,
+    /// The client is being disconnected.
+    Closed,
+}
+
+/// What the client wants to be notified of on its root session: the parameters as it sent them.
+/// Without it, a client would not learn of the targets of a new connection.
+#[derive(Default)]
+struct Subscriptions {
+    discover: Option<String>,
+    auto_attach: Option<String>,
+}
+
+pub struct Client {
+    pub outbox: Outbox,
+    pub link: Link,
+    in_flight: InFlight,
+    waiting: VecDeque<String>,
+    waiting_bytes: usize,
+    subscriptions: Subscriptions,
+    /// The sessions that the browser has announced, in that order. They end with the connection.
+    sessions: Vec<Session>,
+}
+
+/// What the hub has to do after a message of the client.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Asked {
+    Nothing,
+    /// The client wants the browser to close, and has been answered. It is the user's browser, so
+    /// only the client is disconnected.
+    Close,
+    /// The request waits for a new connection.
+    Recovery,
+    /// The browser does not read.
+    Overrun,
+}
+
+/// What the hub has to do after a reply on a connection that is being restored.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Restored {
+    Done,
+    Refused,
+}
+
+impl Client {
+    pub fn new(outbox: Outbox, link: Link) -> Self {
+        Self {
+            outbox,
+            link,
+            in_flight: InFlight::default(),
+            waiting: VecDeque::new(),
+            waiting_bytes: 0,
+            subscriptions: Subscriptions::default(),
+            sessions: Vec::new(),
+        }
+    }
+
+    pub fn has_link(&self, link: LinkId) -> bool {
+        match &self.link {
+            Link::Opening { upstream, .. }
+            | Link::Restoring { upstream, .. }
+            | Link::Open(upstream) => upstream.link == link,
+            Link::Lost | Link::Closed => false,
+        }
+    }
+
+    pub fn is_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// Sends a request to the browser, keeps it until that is possible, or answers it.
+    pub fn on_text(&mut self, text: String) -> Asked {
+        let request = match Request::parse(&text) {
+            Ok(request) => request,
+            Err(Malformed { id, error }) => {
+                self.send(cdp::error_reply(id, None, &error));
+                return Asked::Nothing;
+            }
+        };
+        if request.method == BROWSER_CLOSE {
+            self.send(empty_reply(&request));
+            return Asked::Close;
+        }
+        match &self.link {
+            Link::Open(upstream) => {
+                self.in_flight.add(request.id, request.session.as_deref());
+                self.subscriptions.note(&request);
+                match upstream.push(text) {
+                    Ok(()) => Asked::Nothing,
+                    Err(Overrun) => Asked::Overrun,
+                }
+            }
+            Link::Closed => Asked::Nothing,
+            Link::Opening { .. } | Link::Restoring { .. } => {
+                self.wait(text);
+                Asked::Nothing
+            }
+            Link::Lost => {
+                self.wait(text);
+                Asked::Recovery
+            }
+        }
+    }
+
+    fn wait(&mut self, text: String) {
+        let size = text.len();
+        if !self.waiting.is_empty() && self.waiting_bytes + size > MAX_WAITING_BYTES {
+            if let Ok(request) = Request::parse(&text) {
+                let refused = CdpError::Refused(
+                    "Too much is waiting for the browser. Send less until it responds.".to_owned(),
+                );
+                let session = request.session.as_deref();
+                self.send(cdp::error_reply(Some(request.id), session, &refused));
+            }
+            return;
+        }
+        self.waiting_bytes += size;
+        self.waiting.push_back(text);
+    }
+
+    /// The connection is open: restores what the client had switched on before. Returns how many
+    /// requests that takes; with none, what waited has been sent.
+    pub fn on_opened(&mut self) -> Result<usize, Overrun> {
+        match std::mem::replace(&mut self.link, Link::Lost) {
+            Link::Opening { upstream, .. } => {
+                let requests = self.subscriptions.requests();
+                let pending = requests.len();
+                for request in requests {
+                    upstream.push(request)?;
+                }
+                self.link = Link::Restoring { upstream, pending };
+                if pending == 0 {
+                    self.flush()?;
+                }
+                Ok(pending)
+            }
+            other => {
+                self.link = other;
+                Ok(0)
+            }
+        }
+    }
+
+    /// Sends what waited, in order.
+    pub fn flush(&mut self) -> Result<(), Overrun> {
+        match std::mem::replace(&mut self.link, Link::Lost) {
+            Link::Restoring { upstream, .. } => self.link = Link::Open(upstream),
+            other => self.link = other,
+        }
+        self.waiting_bytes = 0;
+        for text in std::mem::take(&mut self.waiting) {
+            if self.on_text(text) == Asked::Overrun {
+                return Err(Overrun);
+            }
+        }
+        Ok(())
+    }
+
+    /// Pairs a reply with its request. Returns `Err` for a reply to one of the relay's own requests,
+    /// which must not be forwarded, with what it means if it was the last one.
+    pub fn on_reply(&mut self, id: i64, text: &str) -> Result<(), Option<Restored>> {
+        let Link::Restoring { pending, .. } = &mut self.link else {
+            self.in_flight.remove(id, text);
+            return Ok(());
+        };
+        // Nothing else is in flight.
+        let (_, is_error) = message::read_reply(text);
+        if is_error {
+            return Err(Some(Restored::Refused));
+        }
+        *pending = pending.saturating_sub(1);
+        Err((*pending == 0).then_some(Restored::Done))
+    }
+
+    /// Keeps track of the client's sessions.
+    pub fn on_session_event(&mut self, kind: &Kind, text: &str) {
+        if *kind == Kind::Attached {
+            self.sessions.extend(message::read_attached(text));
+        } else if let Some(id) = message::read_detached(text) {
+            self.sessions.retain(|session| session.id != id);
+        }
+    }
+
+    /// The connection is lost, and with it every session and the outcome of every request in
+    /// flight. The client is told, so that what it knows of these targets does not clash with what
+    /// it learns on the next connection.
+    pub fn on_lost(&mut self) {
+        self.link = Link::Lost;
+        for (id, session) in self.in_flight.take() {
+            let error = CdpError::ExtensionGone;
+            self.send(cdp::error_reply(Some(id), session.as_deref(), &error));
+        }
+        // Children before their parents.
+        for session in std::mem::take(&mut self.sessions).into_iter().rev() {
+            let mut event = json!({
+                "method": "Target.detachedFromTarget",
+                "params": { "sessionId": session.id, "targetId": session.target },
+            });
+            if let (Some(parent), Some(event)) = (session.parent, event.as_object_mut()) {
+                event.insert("sessionId".to_owned(), parent.into());
+            }
+            self.send(event.to_string());
+        }
+    }
+
+    pub fn send(&self, text: String) {
+        if self.outbox.push(text) == Err(outbox::Overrun) {
+            tracing::warn!("client does not read its messages; disconnecting");
+            self.outbox.abort(
+                TRY_AGAIN_LATER,
+                "Too much unread data. Read faster, or request less.",
+            );
+        }
+    }
+
+    /// Disconnects the client after everything that was sent to it. Its connection to the browser
+    /// ends at once.
+    pub fn close(&mut self, code: u16, reason: &str) {
+        self.outbox.close(code, reason);
+        self.link = Link::Closed;
+    }
+}
+
+impl Subscriptions {
+    fn note(&mut self, request: &Request<'_>) {
+        if request.session.is_some() {
+            return;
+        }
+        let (subscription, field) = match &*request.method {
+            DISCOVER => (&mut self.discover, "discover"),
+            AUTO_ATTACH => (&mut self.auto_attach, "autoAttach"),
+            _ => return,
+        };
+        let params = request.read_params::<serde_json::Value>();
+        let is_on = params.is_ok_and(|params| params.get(field) == Some(&true.into()));
+        let is_short = request.params.len() <= MAX_RESTORED;
+        *subscription = (is_on && is_short).then(|| request.params.to_string());
+    }
+
+    /// The requests that restore them.
+    fn requests(&self) -> Vec<String> {
+        let discover = self
+            .discover
+            .iter()
+            .map(|params| (DISCOVER_ID, DISCOVER, params));
+        let auto_attach = self
+            .auto_attach
+            .iter()
+            .map(|params| (AUTO_ATTACH_ID, AUTO_ATTACH, params));
+        discover
+            .chain(auto_attach)
+            .map(|(id, method, params)| {
+                format!(r#"{{"id":{id},"method":"{method}","params":{params}}}"#)
+            })
+            .collect()
+    }
+}
+
+fn empty_reply(request: &Request<'_>) -> String {
+    let mut reply = json!({ "id": request.id, "result": {} });
+    if let (Some(session), Some(reply)) = (&request.session, reply.as_object_mut()) {
+        reply.insert("sessionId".to_owned(), session.to_string().into());
+    }
+    reply.to_string()
+}

@@ -1,0 +1,418 @@
+//! The hub of a browser with a debugging port of its own: the one task that owns its clients and
+//! its state. It takes the same messages as the hub of an extension, so that links and HTTP do not
+//! have to know which one they talk to. It never waits for a socket.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use tabwire_core::ids::ClientId;
+use tokio::sync::mpsc;
+use tokio_tungstenite::tungstenite::Utf8Bytes;
+
+use super::browser::{Browser, Recovered};
+use super::client::{Asked, Client, Link, Restored};
+use super::log::Log;
+use super::message::{self, Kind};
+use super::runtime::{Runtime, State, StrongSignal, WeakSignal};
+use super::upstream::{Event, Limits, LinkId, Loss, Upstream};
+use crate::error::Error;
+use crate::hub::{HubSender, ToHub};
+use crate::link::outbox::Outbox;
+use crate::memory::Memory;
+use crate::registry::connections::Connections;
+use crate::registry::{ExtensionSlot, Identity};
+
+/// How many messages may be queued for the hub, from each side.
+const INBOX_SIZE: usize = 256;
+/// How often a browser that is gone is looked for.
+const PROBE_INTERVAL: Duration = Duration::from_secs(2);
+
+// WebSocket close codes.
+const NORMAL: u16 = 1000;
+const INTERNAL_ERROR: u16 = 1011;
+
+/// What happens when a recovery fails.
+pub enum OnFailure {
+    /// The relay has no other browser: it ends.
+    EndRelay(mpsc::UnboundedSender<Error>),
+    /// The browser's clients are disconnected, and it is looked for until it is back.
+    WaitForBrowser,
+}
+
+pub struct Start {
+    pub browser: Arc<Browser>,
+    pub connections: Arc<Connections>,
+    pub limits: Limits,
+    pub on_failure: OnFailure,
+}
+
+/// Starts the hub of a browser that has just been found. It ends when the last sender is dropped.
+pub fn start(start: Start) -> HubSender {
+    let (sender, inbox) = mpsc::channel(INBOX_SIZE);
+    let (upstream_events, upstreams) = mpsc::channel(INBOX_SIZE);
+    let (recovery_events, recoveries) = mpsc::unbounded_channel();
+    let mut hub = Hub {
+        log: Log(start.browser.clone()),
+        browser: start.browser,
+        connections: start.connections,
+        limits: start.limits,
+        on_failure: start.on_failure,
+        upstream_events,
+        recovery_events,
+        started: Instant::now(),
+        runtime: Runtime::new(),
+        clients: HashMap::new(),
+        last_link: 0,
+        slot: None,
+        memory: Memory::watch(),
+    };
+    hub.log.state(&hub.runtime);
+    hub.on_found(None);
+    tokio::spawn(hub.run(inbox, upstreams, recoveries));
+    sender
+}
+
+type Recovery = Result<Recovered, Error>;
+
+struct Hub {
+    browser: Arc<Browser>,
+    connections: Arc<Connections>,
+    limits: Limits,
+    on_failure: OnFailure,
+    upstream_events: mpsc::Sender<Event>,
+    recovery_events: mpsc::UnboundedSender<Recovery>,
+    started: Instant,
+    runtime: Runtime,
+    /// A client enters when its socket is open and leaves when it is closed.
+    clients: HashMap<ClientId, Client>,
+    last_link: u64,
+    /// The browser's place, which no extension can take meanwhile. `None` while it is gone.
+    slot: Option<ExtensionSlot>,
+    log: Log,
+    memory: Memory,
+}
+
+impl Hub {
+    async fn run(
+        mut self,
+        mut inbox: mpsc::Receiver<ToHub>,
+        mut upstreams: mpsc::Receiver<Event>,
+        mut recoveries: mpsc::UnboundedReceiver<Recovery>,
+    ) {
+        loop {
+            tokio::select! {
+                message = inbox.recv() => match message {
+                    Some(message) => self.on_message(message),
+                    None => return,
+                },
+                // The hub has a sender of its own, so these do not end.
+                Some(event) = upstreams.recv() => self.on_events(event, &mut upstreams),
+                Some(recovery) = recoveries.recv() => self.on_recovery(recovery),
+            }
+        }
+    }
+
+    /// Handles everything that is queued, up to a limit, so that clients get their turn.
+    fn on_events(&mut self, first: Event, upstreams: &mut mpsc::Receiver<Event>) {
+        self.on_event(first);
+        for _ in 1..INBOX_SIZE {
+            match upstreams.try_recv() {
+                Ok(event) => self.on_event(event),
+                Err(_) => return,
+            }
+        }
+    }
+
+    fn on_message(&mut self, message: ToHub) {
+        match message {
+            ToHub::ClientOpened(client, outbox) => self.on_client_opened(client, outbox),
+            ToHub::ClientText(client, text) => self.on_client_text(client, text),
+            ToHub::ClientClosed(client) => {
+                self.clients.remove(&client);
+                self.memory.on_link_closed();
+                self.count_pages();
+            }
+            ToHub::Stop(done) => {
+                self.runtime.on_stop();
+                self.log.state(&self.runtime);
+                for client in self.clients.values_mut() {
+                    client.link = Link::Closed;
+                }
+                self.slot = None;
+                let _ = done.send(());
+            }
+            // HTTP asks the browser itself, and there is no extension.
+            ToHub::Describe(_)
+            | ToHub::ClientNamed
+            | ToHub::ExtensionOpened { .. }
+            | ToHub::ExtensionText(..)
+            | ToHub::ExtensionClosed(_) => {}
+        }
+    }
+
+    fn on_client_opened(&mut self, id: ClientId, outbox: Outbox) {
+        let link = match self.runtime.state() {
+            State::Connected => self.open_link(id, false),
+            State::Starting | State::Degraded => Link::Lost,
+            State::Closing => Link::Closed,
+        };
+        self.clients.insert(id, Client::new(outbox, link));
+    }
+
+    fn open_link(&mut self, client: ClientId, recovers: bool) -> Link {
+        self.last_link += 1;
+        let link = LinkId {
+            client,
+            number: self.last_link,
+        };
+        let (browser, events) = (self.browser.clone(), self.upstream_events.clone());
+        Link::Opening {
+            upstream: Upstream::open(browser, link, self.limits, events),
+            recovers,
+        }
+    }
+
+    fn on_client_text(&mut self, id: ClientId, text: String) {
+        self.memory.on_message(text.len());
+        let Some(client) = self.clients.get_mut(&id) else {
+            return;
+        };
+        match client.on_text(text) {
+            Asked::Nothing => {}
+            Asked::Close => {
+                if !matches!(client.link, Link::Open(_)) {
+                    self.log.browser_close_answered(&self.runtime);
+                }
+                let reason = "Disconnected as requested; the browser stays open.";
+                client.close(NORMAL, reason);
+            }
+            Asked::Recovery => self.start_recovery(),
+            Asked::Overrun => self.on_overrun(id),
+        }
+    }
+
+    fn on_event(&mut self, event: Event) {
+        match event {
+            Event::Text(link, text) => self.on_browser_text(link, text),
+            Event::Opened(link) => self.on_opened(link),
+            Event::Lost(link, loss) => self.on_lost(link, &loss),
+        }
+    }
+
+    /// `None` for a connection that its client does not use any more.
+    fn client(&mut self, link: LinkId) -> Option<&mut Client> {
+        let client = self.clients.get_mut(&link.client)?;
+        client.has_link(link).then_some(client)
+    }
+
+    fn on_browser_text(&mut self, link: LinkId, text: Utf8Bytes) {
+        self.memory.on_message(text.len());
+        let Some(client) = self.client(link) else {
+            return;
+        };
+        let kind = message::classify(&text);
+        if let Kind::Reply { id } = kind {
+            match client.on_reply(id, &text) {
+                Ok(()) => client.send(text.as_str().to_owned()),
+                Err(restored) => self.on_own_reply(link, restored),
+            }
+            return;
+        }
+        if matches!(
+            kind,
+            Kind::Attached | Kind::Weak(WeakSignal::DetachedFromTarget)
+        ) {
+            client.on_session_event(&kind, &text);
+        }
+        client.send(text.as_str().to_owned());
+        if let Kind::Weak(signal) = kind {
+            self.runtime.on_weak(self.started.elapsed(), signal);
+        }
+    }
+
+    fn on_opened(&mut self, link: LinkId) {
+        let Some(client) = self.client(link) else {
+            return;
+        };
+        match client.on_opened() {
+            Ok(0) => self.count_pages(),
+            Ok(_) => self.log.bootstrap(&self.runtime, "started"),
+            Err(_) => self.on_overrun(link.client),
+        }
+    }
+
+    /// The reply to one of the relay's own requests. `None`: it was not the last one.
+    fn on_own_reply(&mut self, link: LinkId, restored: Option<Restored>) {
+        let Some(restored) = restored else { return };
+        if restored == Restored::Done {
+            self.log.bootstrap(&self.runtime, "acknowledged");
+        } else {
+            self.log.bootstrap(&self.runtime, "failed");
+        }
+        let Some(client) = self.client(link) else {
+            return;
+        };
+        match restored {
+            // The client asked for something that the browser does not do, or not any more. That
+            // must not affect others.
+            Restored::Refused => client.close(
+                INTERNAL_ERROR,
+                "The browser came back, but refused what this client had switched on.",
+            ),
+            Restored::Done => {
+                if client.flush().is_err() {
+                    self.on_overrun(link.client);
+                }
+            }
+        }
+    }
+
+    fn on_overrun(&mut self, client: ClientId) {
+        self.lose(
+            client,
+            &Loss {
+                signal: StrongSignal::NotReading,
+                reason: "the browser does not read".to_owned(),
+            },
+        );
+    }
+
+    fn on_lost(&mut self, link: LinkId, loss: &Loss) {
+        if self.client(link).is_some() {
+            self.lose(link.client, loss);
+        }
+    }
+
+    fn lose(&mut self, id: ClientId, loss: &Loss) {
+        let Some(client) = self.clients.get_mut(&id) else {
+            return;
+        };
+        let recovers = matches!(
+            client.link,
+            Link::Opening { recovers: true, .. } | Link::Restoring { .. }
+        );
+        client.on_lost();
+        let is_waiting = client.is_waiting();
+        let signals = self.runtime.on_strong(self.started.elapsed(), loss.signal);
+        if let Some(signals) = signals {
+            self.publish();
+            self.log.degraded(&self.runtime, &signals, &loss.reason);
+        }
+        if recovers {
+            let url = self.browser.url();
+            let reason = loss.reason.clone();
+            self.on_recovery(Err(Error::BrowserPort { url, reason }));
+        } else if is_waiting {
+            self.start_recovery();
+        }
+    }
+
+    fn start_recovery(&mut self) {
+        if !self.runtime.on_request() {
+            return;
+        }
+        self.log.recovery_started(&self.runtime);
+        let (browser, events) = (self.browser.clone(), self.recovery_events.clone());
+        tokio::spawn(async move {
+            let _ = events.send(browser.recover().await);
+        });
+    }
+
+    fn on_recovery(&mut self, recovery: Recovery) {
+        match recovery {
+            Ok(recovered) => self.on_found(Some(recovered)),
+            Err(error) => self.on_recovery_failed(error),
+        }
+    }
+
+    /// The browser's port answers, for the first time or again.
+    fn on_found(&mut self, recovered: Option<Recovered>) {
+        if !self.runtime.on_found() {
+            return;
+        }
+        if self.slot.is_none() {
+            let identity = Identity {
+                install_id: format!("direct:{}", self.browser.name),
+                pairing: None,
+                name: Some(self.browser.name.clone()),
+            };
+            let taken = Connections::take_extension_slot(&self.connections, identity, false);
+            self.slot = taken.ok();
+        }
+        self.publish();
+        self.log.connected(&self.runtime, recovered);
+        let lost = self.clients.iter();
+        let lost = lost.filter(|(_, client)| matches!(client.link, Link::Lost));
+        let lost: Vec<ClientId> = lost.map(|(id, _)| *id).collect();
+        for id in lost {
+            let link = self.open_link(id, true);
+            if let Some(client) = self.clients.get_mut(&id) {
+                client.link = link;
+            }
+        }
+        self.count_pages();
+    }
+
+    fn on_recovery_failed(&mut self, error: Error) {
+        if self.runtime.state() == State::Closing {
+            return;
+        }
+        self.runtime.on_recovery_failed();
+        self.log.recovery_failed(&self.runtime, &error);
+        self.publish();
+        let reason = format!("The browser is gone. {error}");
+        for client in self.clients.values_mut() {
+            if !matches!(client.link, Link::Open(_)) {
+                client.close(INTERNAL_ERROR, &reason);
+            }
+        }
+        match &self.on_failure {
+            OnFailure::EndRelay(failures) => {
+                let reason = error.to_string();
+                let _ = failures.send(Error::Recovery { reason });
+            }
+            OnFailure::WaitForBrowser => {
+                self.slot = None;
+                self.probe();
+            }
+        }
+    }
+
+    /// Looks for a browser that is gone, until it is back.
+    fn probe(&self) {
+        let (browser, events) = (self.browser.clone(), self.recovery_events.clone());
+        tokio::spawn(async move {
+            while !events.is_closed() {
+                tokio::time::sleep(PROBE_INTERVAL).await;
+                if browser.version().await.is_ok() {
+                    let _ = events.send(Ok(Recovered::Attached));
+                    return;
+                }
+            }
+        });
+    }
+
+    /// For `GET /`.
+    fn publish(&self) {
+        let is_connected = self.runtime.state() == State::Connected;
+        let connections = &self.connections;
+        connections
+            .extension_ready
+            .store(is_connected, Ordering::Relaxed);
+        if !is_connected {
+            connections.pages.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// For `GET /`, which must not ask the browser for everyone who asks.
+    fn count_pages(&self) {
+        let (browser, connections) = (self.browser.clone(), self.connections.clone());
+        tokio::spawn(async move {
+            if let Ok(pages) = browser.pages().await {
+                connections.pages.store(pages.len(), Ordering::Relaxed);
+            }
+        });
+    }
+}
