@@ -9,6 +9,7 @@
 mod browsers;
 mod command_line;
 mod debug_http;
+mod direct;
 mod discovery;
 mod faults;
 mod files;

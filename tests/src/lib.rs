@@ -8,6 +8,7 @@
     clippy::panic
 )]
 
+mod browser;
 mod client;
 mod extension;
 mod handshake;
@@ -19,6 +20,7 @@ mod tab;
 
 use std::time::Duration;
 
+pub use browser::{BrowserLink, ScriptedBrowser};
 pub use client::{Client, Reply};
 pub use extension::{Call, EXTENSION_ID, Refused, ScriptedExtension, origin};
 pub use handshake::{Hello, INSTALL_ID, Installation, introduction};

@@ -207,6 +207,12 @@ impl Relay {
         }
     }
 
+    /// Waits until the process ends on its own.
+    pub async fn wait(&mut self) -> Exit {
+        let status = until("the relay exits", async || self.child.try_wait().unwrap()).await;
+        self.exit(status.code())
+    }
+
     fn exit(&self, code: Option<i32>) -> Exit {
         Exit {
             code,

@@ -152,9 +152,8 @@ impl Browser {
         // browser.
         let _recovery = self.recovery.lock().await;
         loop {
-            let error = match self.version().await {
-                Ok(_) => return Ok(Recovered::Attached),
-                Err(error) => error,
+            let Err(error) = self.version().await else {
+                return Ok(Recovered::Attached);
             };
             if let Some(launcher) = &self.launcher {
                 let url = launcher.launch().await?;

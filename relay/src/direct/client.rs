@@ -246,6 +246,20 @@ impl Client {
         }
     }
 
+    /// The client has disconnected. What it sent before its first connection to the browser was open
+    /// is still sent, as it would be on the browser's own port.
+    pub fn leave(self) {
+        if let Link::Opening {
+            upstream,
+            recovers: false,
+        } = self.link
+        {
+            for text in self.waiting {
+                let _ = upstream.push(text);
+            }
+        }
+    }
+
     pub fn send(&self, text: String) {
         if self.outbox.push(text) == Err(outbox::Overrun) {
             tracing::warn!("client does not read its messages; disconnecting");

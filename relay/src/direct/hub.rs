@@ -2,10 +2,11 @@
 //! its state. It takes the same messages as the hub of an extension, so that links and HTTP do not
 //! have to know which one they talk to. It never waits for a socket.
 
+mod recovery;
+
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tabwire_core::ids::ClientId;
 use tokio::sync::mpsc;
@@ -21,13 +22,11 @@ use crate::error::Error;
 use crate::hub::{HubSender, ToHub};
 use crate::link::outbox::Outbox;
 use crate::memory::Memory;
+use crate::registry::ExtensionSlot;
 use crate::registry::connections::Connections;
-use crate::registry::{ExtensionSlot, Identity};
 
 /// How many messages may be queued for the hub, from each side.
 const INBOX_SIZE: usize = 256;
-/// How often a browser that is gone is looked for.
-const PROBE_INTERVAL: Duration = Duration::from_secs(2);
 
 // WebSocket close codes.
 const NORMAL: u16 = 1000;
@@ -130,7 +129,9 @@ impl Hub {
             ToHub::ClientOpened(client, outbox) => self.on_client_opened(client, outbox),
             ToHub::ClientText(client, text) => self.on_client_text(client, text),
             ToHub::ClientClosed(client) => {
-                self.clients.remove(&client);
+                if let Some(client) = self.clients.remove(&client) {
+                    client.leave();
+                }
                 self.memory.on_link_closed();
                 self.count_pages();
             }
@@ -307,112 +308,5 @@ impl Hub {
         } else if is_waiting {
             self.start_recovery();
         }
-    }
-
-    fn start_recovery(&mut self) {
-        if !self.runtime.on_request() {
-            return;
-        }
-        self.log.recovery_started(&self.runtime);
-        let (browser, events) = (self.browser.clone(), self.recovery_events.clone());
-        tokio::spawn(async move {
-            let _ = events.send(browser.recover().await);
-        });
-    }
-
-    fn on_recovery(&mut self, recovery: Recovery) {
-        match recovery {
-            Ok(recovered) => self.on_found(Some(recovered)),
-            Err(error) => self.on_recovery_failed(error),
-        }
-    }
-
-    /// The browser's port answers, for the first time or again.
-    fn on_found(&mut self, recovered: Option<Recovered>) {
-        if !self.runtime.on_found() {
-            return;
-        }
-        if self.slot.is_none() {
-            let identity = Identity {
-                install_id: format!("direct:{}", self.browser.name),
-                pairing: None,
-                name: Some(self.browser.name.clone()),
-            };
-            let taken = Connections::take_extension_slot(&self.connections, identity, false);
-            self.slot = taken.ok();
-        }
-        self.publish();
-        self.log.connected(&self.runtime, recovered);
-        let lost = self.clients.iter();
-        let lost = lost.filter(|(_, client)| matches!(client.link, Link::Lost));
-        let lost: Vec<ClientId> = lost.map(|(id, _)| *id).collect();
-        for id in lost {
-            let link = self.open_link(id, true);
-            if let Some(client) = self.clients.get_mut(&id) {
-                client.link = link;
-            }
-        }
-        self.count_pages();
-    }
-
-    fn on_recovery_failed(&mut self, error: Error) {
-        if self.runtime.state() == State::Closing {
-            return;
-        }
-        self.runtime.on_recovery_failed();
-        self.log.recovery_failed(&self.runtime, &error);
-        self.publish();
-        let reason = format!("The browser is gone. {error}");
-        for client in self.clients.values_mut() {
-            if !matches!(client.link, Link::Open(_)) {
-                client.close(INTERNAL_ERROR, &reason);
-            }
-        }
-        match &self.on_failure {
-            OnFailure::EndRelay(failures) => {
-                let reason = error.to_string();
-                let _ = failures.send(Error::Recovery { reason });
-            }
-            OnFailure::WaitForBrowser => {
-                self.slot = None;
-                self.probe();
-            }
-        }
-    }
-
-    /// Looks for a browser that is gone, until it is back.
-    fn probe(&self) {
-        let (browser, events) = (self.browser.clone(), self.recovery_events.clone());
-        tokio::spawn(async move {
-            while !events.is_closed() {
-                tokio::time::sleep(PROBE_INTERVAL).await;
-                if browser.version().await.is_ok() {
-                    let _ = events.send(Ok(Recovered::Attached));
-                    return;
-                }
-            }
-        });
-    }
-
-    /// For `GET /`.
-    fn publish(&self) {
-        let is_connected = self.runtime.state() == State::Connected;
-        let connections = &self.connections;
-        connections
-            .extension_ready
-            .store(is_connected, Ordering::Relaxed);
-        if !is_connected {
-            connections.pages.store(0, Ordering::Relaxed);
-        }
-    }
-
-    /// For `GET /`, which must not ask the browser for everyone who asks.
-    fn count_pages(&self) {
-        let (browser, connections) = (self.browser.clone(), self.connections.clone());
-        tokio::spawn(async move {
-            if let Ok(pages) = browser.pages().await {
-                connections.pages.store(pages.len(), Ordering::Relaxed);
-            }
-        });
     }
 }

@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 use crate::app::App;
 use crate::http::browser_query::{BrowserQuery, NO_BROWSER, not_found};
 use crate::http::direct_discovery;
-use crate::http::guard::{TokenGeneration, refusal};
+use crate::http::guard::{Refusal, TokenGeneration, refusal};
 use crate::hub::{Description, ToHub};
 use crate::registry::Entry;
 
@@ -58,14 +58,7 @@ pub async fn browsers(State(app): State<Arc<App>>) -> Json<Vec<BrowserReport>> {
         let Some(name) = connections.browser_name() else {
             continue;
         };
-        let product = match &entry.direct {
-            Some(browser) => direct_discovery::product(browser, connections).await,
-            None => {
-                let description = describe_entry(&entry).await;
-                let browser = description.and_then(|description| description.browser);
-                browser.map(|browser| browser.product)
-            }
-        };
+        let product = product(&entry).await;
         reports.push(BrowserReport {
             clients: connections.clients.report(None, true).connected,
             connected: product.is_some(),
@@ -82,7 +75,7 @@ pub async fn browsers(State(app): State<Arc<App>>) -> Json<Vec<BrowserReport>> {
 pub async fn version(State(app): State<Arc<App>>, Query(query): Query<BrowserQuery>) -> Response {
     let entry = match find(&app, &query) {
         Ok(entry) => entry,
-        Err(refused) => return refused,
+        Err(refused) => return refused.into_response(),
     };
     if let Some(browser) = &entry.direct {
         return direct_discovery::version(&app, &query, browser).await;
@@ -106,7 +99,7 @@ pub async fn version(State(app): State<Arc<App>>, Query(query): Query<BrowserQue
 pub async fn list(State(app): State<Arc<App>>, Query(query): Query<BrowserQuery>) -> Response {
     let entry = match find(&app, &query) {
         Ok(entry) => entry,
-        Err(refused) => return refused,
+        Err(refused) => return refused.into_response(),
     };
     if let Some(browser) = &entry.direct {
         return direct_discovery::list(&app, &query, browser).await;
@@ -133,13 +126,22 @@ pub async fn protocol(State(app): State<Arc<App>>, Query(query): Query<BrowserQu
             ..
         }) => direct_discovery::protocol(&browser).await,
         Ok(_) => refusal(StatusCode::NOT_FOUND, "Not found.").into_response(),
-        Err(refused) => refused,
+        Err(refused) => refused.into_response(),
     }
 }
 
-fn find(app: &App, query: &BrowserQuery) -> Result<Entry, Response> {
+fn find(app: &App, query: &BrowserQuery) -> Result<Entry, Refusal> {
     let found = app.registry.find(query.browser.as_deref());
-    found.map_err(|reason| not_found(&reason).into_response())
+    found.map_err(|reason| not_found(&reason))
+}
+
+/// The product of a browser that is connected.
+async fn product(entry: &Entry) -> Option<String> {
+    if let Some(browser) = &entry.direct {
+        return direct_discovery::product(browser, &entry.connections).await;
+    }
+    let description = describe_entry(entry).await?;
+    description.browser.map(|browser| browser.product)
 }
 
 async fn describe(entry: &Entry) -> Result<Description, Response> {

@@ -1,0 +1,167 @@
+//! What a browser with its own port shares with every other one: token, slots, names and discovery;
+//! and where its port may be.
+
+use serde_json::json;
+use tabwire_tests::{
+    Client, EXTENSION_ID, Relay, ScriptedBrowser, ScriptedExtension, StartOptions, http, run, tab,
+};
+
+use super::start;
+
+async fn get(relay: &Relay, path: &str) -> http::Response {
+    let bearer = format!("Bearer {}", relay.token());
+    http::get(relay.port, path, &[("Authorization", &bearer)]).await
+}
+
+#[tokio::test]
+async fn discovery_is_the_browsers_own_with_the_relays_address() {
+    let (relay, browser) = start(&[]).await;
+    let url = format!("ws://127.0.0.1:{}{}", relay.port, relay.cdp_path());
+    let version = get(&relay, "/json/version").await.json();
+    assert_eq!(version["Browser"], "Chrome/156.0.1.2");
+    assert_eq!(version["User-Agent"], "scripted");
+    assert_eq!(version["webSocketDebuggerUrl"], url);
+    for path in ["/json", "/json/list/"] {
+        let response = get(&relay, path).await;
+        let list = response.json();
+        assert_eq!(list[0]["id"], "A1");
+        assert_eq!(list[1]["type"], "worker");
+        assert_eq!(list[1]["webSocketDebuggerUrl"], url);
+        let port = format!(":{}", browser.port);
+        assert!(!response.body.contains(&port), "{}", response.body);
+    }
+    let protocol = get(&relay, "/json/protocol").await;
+    assert_eq!(protocol.body, r#"{"domains" : []}"#);
+    let named = get(&relay, "/json/version?browser=chrome").await.json();
+    assert_eq!(
+        named["webSocketDebuggerUrl"],
+        format!("{url}&browser=chrome")
+    );
+    assert_eq!(get(&relay, "/json/version?browser=edge").await.status, 404);
+}
+
+#[tokio::test]
+async fn everything_needs_the_token() {
+    let (relay, _browser) = start(&[]).await;
+    for path in ["/json/version", "/json/list", "/json/protocol", "/browsers"] {
+        assert_eq!(http::get(relay.port, path, &[]).await.status, 401, "{path}");
+    }
+    let (_, refused) = http::upgrade(relay.port, "/cdp?token=wrong", &[]).await;
+    assert_eq!(refused.status, 401);
+}
+
+#[tokio::test]
+async fn second_client_gets_409_with_the_name_of_the_first() {
+    let (relay, mut browser) = start(&["--browser-name", "work"]).await;
+    let client = Client::connect_as(&relay, "first").await;
+    let _link = browser.link().await;
+    let (_, refused) = http::upgrade(relay.port, &relay.cdp_path(), &[]).await;
+    assert_eq!(refused.status, 409);
+    assert_eq!(refused.json()["client"]["name"], "first");
+    let slot = relay.get("/client-slot").await;
+    assert_eq!(slot["browser"], "work");
+    assert_eq!(slot["connected"][0]["name"], "first");
+    client.close().await;
+    relay.until_clients(0).await;
+    Client::connect(&relay).await;
+}
+
+/// Runs on several threads, because `run` blocks one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn status_shows_the_browser() {
+    let (relay, _browser) = start(&["--browser-name", "work"]).await;
+    let browsers = get(&relay, "/browsers").await.json();
+    let expected = json!([{ "name": "work", "product": "Chrome/156.0.1.2", "connected": true, "tabs": 1, "clients": [] }]);
+    assert_eq!(browsers, expected);
+    let status = relay.get("/").await;
+    assert_eq!(
+        (&status["extension"], &status["targets"]),
+        (&json!(true), &json!(1))
+    );
+    let exit = run(&relay.home(), &["status"], &[]);
+    assert!(
+        exit.stdout.contains("work (Chrome/156.0.1.2), 1 tab"),
+        "{exit:?}"
+    );
+}
+
+#[tokio::test]
+async fn extension_finds_the_place_taken_even_if_the_user_prefers_it() {
+    let (relay, _browser) = start(&[]).await;
+    for take_over in [false, true] {
+        let own = relay.installation();
+        let refused = ScriptedExtension::prove(&relay, &own, EXTENSION_ID, take_over).await;
+        let refused = refused.unwrap_err();
+        assert_eq!(refused.busy.unwrap()["holder"], "chrome");
+        assert_eq!(refused.close, Some(4409));
+    }
+}
+
+#[tokio::test]
+async fn is_one_of_several_browsers_by_its_name() {
+    let (relay, mut browser) = start(&["--browsers", "many", "--browser-name", "direct"]).await;
+    let _extension = ScriptedExtension::connect(&relay, &[tab(1)]).await;
+    let several = get(&relay, "/json/version").await;
+    assert_eq!(several.status, 400);
+    assert_eq!(several.json()["browsers"], json!(["direct", "chrome"]));
+    let mut client = Client::connect_to(&relay, "direct").await;
+    client.send(None, "Some.method", json!({})).await;
+    browser.link().await.expect("Some.method").await;
+    let mut other = Client::connect_to(&relay, "chrome").await;
+    let targets = other.ok("Target.getTargets", json!({})).await;
+    assert_eq!(targets["targetInfos"].as_array().unwrap().len(), 1);
+    let browsers = get(&relay, "/browsers").await.json();
+    assert_eq!(browsers.as_array().unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn debug_http_reaches_the_browser() {
+    let (relay, mut browser) = start(&["--debug-http"]).await;
+    let body = json!({ "action": "cdp", "payload": { "method": "Some.method" } }).to_string();
+    let request = format!(
+        "POST /command HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nAuthorization: Bearer {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        relay.port,
+        relay.token(),
+        body.len(),
+    );
+    let answering = async {
+        let mut link = browser.link().await;
+        let request = link.expect("Some.method").await;
+        link.reply(&request, json!({ "a": 1 })).await;
+        link
+    };
+    let ((_, response), _link) = tokio::join!(http::exchange(relay.port, request), answering);
+    assert_eq!(response.json(), json!({ "result": { "a": 1 } }));
+}
+
+#[tokio::test]
+async fn only_ports_of_this_machine_are_accepted() {
+    let home = tempfile::TempDir::new().unwrap();
+    for url in [
+        "http://192.168.0.1:9222",
+        "http://example.com:9222",
+        "ws://127.0.0.1:9222",
+    ] {
+        let exit = run(
+            home.path(),
+            &["serve", "--port", "0", "--browser-url", url],
+            &[],
+        );
+        assert_eq!(exit.code, Some(2), "{url}: {exit:?}");
+        assert!(exit.stderr.contains("http://127.0.0.1:9222"), "{exit:?}");
+    }
+}
+
+#[tokio::test]
+async fn port_without_a_browser_is_an_error_at_start() {
+    let port = ScriptedBrowser::start().await.stop().await;
+    let url = format!("http://localhost:{port}");
+    let options = StartOptions {
+        arguments: &["--port", "0", "--browser-url", &url],
+        ..StartOptions::default()
+    };
+    let exit = Relay::try_start(options).await.err().unwrap();
+    assert_eq!(exit.code, Some(1));
+    let advice = format!("--remote-debugging-port={port}");
+    assert!(exit.stderr.contains(&advice), "{exit:?}");
+}
