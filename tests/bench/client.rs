@@ -61,12 +61,9 @@ struct ExecutionContext {
 impl Client {
     /// Connects, prepares every tab as Playwright does, and wakes the first one.
     pub async fn connect_to_relay(cdp_url: &str) -> anyhow::Result<Self> {
-        let (port, path) = cdp_url
-            .strip_prefix("ws://127.0.0.1:")
-            .and_then(|rest| rest.split_once('/'))
-            .context("not a CDP URL")?;
+        let (port, path) = split_url(cdp_url)?;
         let mut client = Self {
-            socket: open(port.parse()?, &format!("/{path}"), None).await?,
+            socket: open(port, &path, None).await?,
             last_id: 0,
             tail: String::new(),
             context: 0,
@@ -82,8 +79,18 @@ impl Client {
     }
 
     pub async fn connect_to_pipe(port: u16) -> anyhow::Result<Self> {
+        Self::connect_without_tabs(port, "/").await
+    }
+
+    /// Connects to a relay that passes messages as they are.
+    pub async fn connect_to_direct(cdp_url: &str) -> anyhow::Result<Self> {
+        let (port, path) = split_url(cdp_url)?;
+        Self::connect_without_tabs(port, &path).await
+    }
+
+    async fn connect_without_tabs(port: u16, path: &str) -> anyhow::Result<Self> {
         let mut client = Self {
-            socket: open(port, "/", None).await?,
+            socket: open(port, path, None).await?,
             last_id: 0,
             tail: tail(&"0".repeat(32)),
             context: 1 << 30,
@@ -188,6 +195,15 @@ impl Client {
             }
         }
     }
+}
+
+/// The port and the path.
+fn split_url(cdp_url: &str) -> anyhow::Result<(u16, String)> {
+    let (port, path) = cdp_url
+        .strip_prefix("ws://127.0.0.1:")
+        .and_then(|rest| rest.split_once('/'))
+        .context("not a CDP URL")?;
+    Ok((port.parse()?, format!("/{path}")))
 }
 
 fn tail(session: &str) -> String {

@@ -70,6 +70,11 @@ impl Extension {
         Ok(Self::start(open(port, "/", None).await?, 0))
     }
 
+    /// Plays a browser behind a debugging port, whose commands and replies look the same.
+    pub fn behind_port(socket: Socket) -> Self {
+        Self::start(socket, 0)
+    }
+
     fn start(socket: Socket, tabs: usize) -> Self {
         let (floods, requested) = mpsc::unbounded_channel();
         let screenshot = format!(r#"{{"data":"{}"}}"#, "A".repeat(SCREENSHOT));

@@ -1,10 +1,10 @@
-//! The relay's processor time per round trip, event and megabyte, compared with that of a bare
-//! pipe.
+//! The relay's processor time per round trip, event and megabyte, with an extension and with a
+//! browser's own port, compared with that of a bare pipe.
 //!
-//! Relay and pipe are separate processes; both ends of both are in this one. What counts is the
+//! Relays and pipe are separate processes; both ends of both are in this one. What counts is the
 //! processor time of the process under test, as counted by the scheduler. All of them share one
 //! processor: what it costs to wake another one depends on the machine and its load more than on
-//! either program. Relay and pipe take turns.
+//! either program. Relays and pipe take turns.
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,6 +13,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::client::Client;
 use crate::extension::{Event, Extension};
+use crate::port::DebuggingPort;
 use crate::process::{Process, start_relay};
 use crate::report::{Row, median, mib};
 
@@ -34,20 +35,51 @@ const FIGURES: [(&str, &str, Option<f64>); 5] = [
     ("processor time per MB of screenshot", "us", Some(1.5)),
 ];
 
+/// The same for a browser with its own port.
+const DIRECT_FIGURES: [(&str, &str, Option<f64>); 5] = [
+    ("direct: processor time per round trip", "us", Some(1.5)),
+    ("direct: duration of a round trip", "us", None),
+    ("direct: processor time per event", "us", Some(1.5)),
+    (
+        "direct: processor time per event that names a context",
+        "us",
+        Some(1.5),
+    ),
+    (
+        "direct: processor time per MB of screenshot",
+        "us",
+        Some(1.5),
+    ),
+];
+
 /// A figure is the median of its rounds, and a ratio is the median of the ratios of the rounds.
 pub async fn measure(tabwire: &Path) -> anyhow::Result<Vec<Row>> {
     let processors = Processors::new()?;
     processors.use_last()?;
     let mut relay = Subject::relay(tabwire).await?;
+    let mut direct = Subject::direct(tabwire).await?;
     let mut pipe = Subject::pipe().await?;
-    let mut rounds = Vec::new();
+    let (mut relay_rounds, mut direct_rounds) = (Vec::new(), Vec::new());
     for _ in 0..=ROUNDS {
-        rounds.push((relay.round().await?, pipe.round().await?));
+        let (relay, direct) = (relay.round().await?, direct.round().await?);
+        let pipe = pipe.round().await?;
+        relay_rounds.push((relay, pipe));
+        direct_rounds.push((direct, pipe));
     }
     processors.use_all()?;
+    let mut rows = rows(FIGURES, &relay_rounds);
+    rows.extend(self::rows(DIRECT_FIGURES, &direct_rounds));
+    Ok(rows)
+}
+
+/// `rounds` has the figures of the relay and of the pipe.
+fn rows(
+    figures: [(&'static str, &'static str, Option<f64>); 5],
+    rounds: &[([f64; 5], [f64; 5])],
+) -> Vec<Row> {
     // The first round is a warm-up.
     let rounds = rounds.get(1..).unwrap_or_default();
-    let rows = FIGURES
+    let rows = figures
         .into_iter()
         .enumerate()
         .map(|(at, (name, unit, target))| {
@@ -57,7 +89,7 @@ pub async fn measure(tabwire: &Path) -> anyhow::Result<Vec<Row>> {
                 .collect();
             Row::ratio(name, unit, &pairs, target)
         });
-    Ok(rows.collect())
+    rows.collect()
 }
 
 /// Which processors this process uses, and those that it starts from then on.
@@ -115,6 +147,21 @@ impl Subject {
             process,
             extension,
             client,
+        })
+    }
+
+    async fn direct(tabwire: &Path) -> anyhow::Result<Self> {
+        let port = DebuggingPort::open().await?;
+        let args = ["serve", "--port", "0", "--browser-url", &port.url()];
+        let mut process = Process::start(tabwire, &args)?;
+        let url = process.file("cdp-url").await?;
+        let (client, extension) = tokio::join!(Client::connect_to_direct(url.trim()), async {
+            anyhow::Ok(Extension::behind_port(port.socket().await?))
+        },);
+        Ok(Self {
+            process,
+            extension: extension?,
+            client: client?,
         })
     }
 

@@ -15,6 +15,7 @@ mod memory;
 mod page;
 mod peers;
 mod pipe;
+mod port;
 mod process;
 mod processor_time;
 mod report;
