@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use serde_json::json;
 use tabwire_core::CdpError;
 use tabwire_core::cdp::{self, Malformed, Request};
+use tokio_tungstenite::tungstenite::Utf8Bytes;
 
 use super::in_flight::InFlight;
 use super::message::{self, Kind, Session};
@@ -260,8 +261,17 @@ impl Client {
         }
     }
 
+    /// Sends the browser's own message.
+    pub fn pass(&self, text: Utf8Bytes) {
+        self.check(self.outbox.push_shared(text));
+    }
+
     pub fn send(&self, text: String) {
-        if self.outbox.push(text) == Err(outbox::Overrun) {
+        self.check(self.outbox.push(text));
+    }
+
+    fn check(&self, pushed: Result<(), outbox::Overrun>) {
+        if pushed.is_err() {
             tracing::warn!("client does not read its messages; disconnecting");
             self.outbox.abort(
                 TRY_AGAIN_LATER,

@@ -216,7 +216,7 @@ impl Hub {
         let kind = message::classify(&text);
         if let Kind::Reply { id } = kind {
             match client.on_reply(id, &text) {
-                Ok(()) => client.send(text.as_str().to_owned()),
+                Ok(()) => client.pass(text),
                 Err(restored) => self.on_own_reply(link, restored),
             }
             return;
@@ -227,7 +227,7 @@ impl Hub {
         ) {
             client.on_session_event(&kind, &text);
         }
-        client.send(text.as_str().to_owned());
+        client.pass(text);
         if let Kind::Weak(signal) = kind {
             self.runtime.on_weak(self.started.elapsed(), signal);
         }

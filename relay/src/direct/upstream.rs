@@ -24,7 +24,7 @@ const OPEN_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long the last messages and the close frame may take.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 /// It is filled with zeros before every read, so a large one costs processor time.
-const READ_BUFFER: usize = 16 << 10;
+const READ_BUFFER: usize = 64 << 10;
 const WRITE_BUFFER: usize = 32 << 10;
 /// What a queued message takes besides its payload.
 const MESSAGE_OVERHEAD: usize = 64;

@@ -9,7 +9,7 @@ use tokio::io::AsyncWrite;
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
-use super::websocket::{Close, Outgoing, Writer};
+use super::websocket::{Close, LARGE_PAYLOAD, Outgoing, SharedText, Writer};
 
 /// How long writing the close frame may take.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -65,6 +65,14 @@ impl Outbox {
         self.queue(Outgoing::Text(text))
     }
 
+    /// Sends a text in memory of another type. A large one is written without a copy.
+    pub fn push_shared(&self, text: impl AsRef<str> + Send + 'static) -> Result<(), Overrun> {
+        if text.as_ref().len() < LARGE_PAYLOAD {
+            return self.push(text.as_ref().to_owned());
+        }
+        self.queue(Outgoing::Shared(SharedText::new(text)))
+    }
+
     /// Answers a ping, unless the queue is full: a peer that does not read gets no more pongs.
     pub fn pong(&self, payload: Vec<u8>) {
         let _ = self.queue(Outgoing::Pong(payload));
@@ -112,6 +120,7 @@ impl Drain {
             self.queued.fetch_sub(size(&message), Ordering::Relaxed);
             match message {
                 Outgoing::Text(text) => return Some(text),
+                Outgoing::Shared(text) => return Some(text.as_str().to_owned()),
                 Outgoing::Pong(_) => {}
                 Outgoing::Close(_) => return None,
             }

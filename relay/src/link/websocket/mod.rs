@@ -11,4 +11,4 @@ mod tests;
 mod writer;
 
 pub use reader::{Message, ReadError, Reader};
-pub use writer::{Close, Outgoing, Writer};
+pub use writer::{Close, LARGE_PAYLOAD, Outgoing, SharedText, Writer};

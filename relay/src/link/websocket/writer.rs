@@ -1,14 +1,15 @@
 //! Writes messages to a client. Small ones are collected and written together; a large one is
 //! written from its own memory.
 
+use std::fmt;
 use std::io::{self, IoSlice};
 
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 
 use super::frame::{self, Opcode};
 
-/// A payload of at least this size is written from its own memory.
-const LARGE_PAYLOAD: usize = 16 << 10;
+/// From this size on, a payload is written from its own memory.
+pub const LARGE_PAYLOAD: usize = 16 << 10;
 /// How much is collected before it has to be written.
 const MAX_COLLECTED: usize = 32 << 10;
 /// The longest reason that fits into a close frame.
@@ -17,8 +18,28 @@ const MAX_CLOSE_REASON: usize = 123;
 #[derive(Debug)]
 pub enum Outgoing {
     Text(String),
+    /// A large text in memory of another type, which is written without a copy.
+    Shared(SharedText),
     Pong(Vec<u8>),
     Close(Close),
+}
+
+pub struct SharedText(Box<dyn AsRef<str> + Send>);
+
+impl SharedText {
+    pub fn new(text: impl AsRef<str> + Send + 'static) -> Self {
+        Self(Box::new(text))
+    }
+
+    pub fn as_str(&self) -> &str {
+        (*self.0).as_ref()
+    }
+}
+
+impl fmt::Debug for SharedText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_str().fmt(f)
+    }
 }
 
 /// The payload of a close frame: a status code and a reason.
@@ -44,7 +65,24 @@ impl Outgoing {
     pub fn payload_size(&self) -> usize {
         match self {
             Self::Text(text) => text.len(),
+            Self::Shared(text) => text.as_str().len(),
             Self::Pong(payload) | Self::Close(Close(payload)) => payload.len(),
+        }
+    }
+}
+
+enum Large {
+    None,
+    Owned(Vec<u8>),
+    Shared(SharedText),
+}
+
+impl Large {
+    fn as_bytes(&self) -> &[u8] {
+        match self {
+            Self::None => &[],
+            Self::Owned(payload) => payload,
+            Self::Shared(text) => text.as_str().as_bytes(),
         }
     }
 }
@@ -54,7 +92,7 @@ pub struct Writer<W> {
     /// Small frames, and the header of the large frame behind them.
     collected: Vec<u8>,
     /// The payload of one large frame.
-    large: Vec<u8>,
+    large: Large,
     /// How many bytes of both have been written.
     written: usize,
 }
@@ -64,7 +102,7 @@ impl<W: AsyncWrite + Unpin> Writer<W> {
         Self {
             stream,
             collected: Vec::new(),
-            large: Vec::new(),
+            large: Large::None,
             written: 0,
         }
     }
@@ -72,28 +110,31 @@ impl<W: AsyncWrite + Unpin> Writer<W> {
     /// Adds a message to what `flush` writes. A full writer must be flushed first.
     pub fn put(&mut self, message: Outgoing) {
         let (opcode, payload) = match message {
-            Outgoing::Text(text) => (Opcode::Text, text.into_bytes()),
-            Outgoing::Pong(payload) => (Opcode::Pong, payload),
-            Outgoing::Close(Close(payload)) => (Opcode::Close, payload),
+            Outgoing::Text(text) => (Opcode::Text, Large::Owned(text.into_bytes())),
+            Outgoing::Shared(text) => (Opcode::Text, Large::Shared(text)),
+            Outgoing::Pong(payload) => (Opcode::Pong, Large::Owned(payload)),
+            Outgoing::Close(Close(payload)) => (Opcode::Close, Large::Owned(payload)),
         };
-        frame::put_header(&mut self.collected, opcode, payload.len());
-        if payload.len() >= LARGE_PAYLOAD {
+        let bytes = payload.as_bytes();
+        frame::put_header(&mut self.collected, opcode, bytes.len());
+        if bytes.len() >= LARGE_PAYLOAD {
             self.large = payload;
         } else {
-            self.collected.extend_from_slice(&payload);
+            self.collected.extend_from_slice(bytes);
         }
     }
 
     pub fn is_full(&self) -> bool {
-        !self.large.is_empty() || self.collected.len() >= MAX_COLLECTED
+        !matches!(self.large, Large::None) || self.collected.len() >= MAX_COLLECTED
     }
 
     /// Writes everything. Cancel safe: the next call continues where this one stopped.
     pub async fn flush(&mut self) -> io::Result<()> {
-        while self.written < self.collected.len() + self.large.len() {
+        let large = self.large.as_bytes();
+        while self.written < self.collected.len() + large.len() {
             let collected = self.collected.get(self.written..).unwrap_or_default();
             let large_written = self.written.saturating_sub(self.collected.len());
-            let large = self.large.get(large_written..).unwrap_or_default();
+            let large = large.get(large_written..).unwrap_or_default();
             let parts = [IoSlice::new(collected), IoSlice::new(large)];
             match self.stream.write_vectored(&parts).await? {
                 0 => return Err(io::ErrorKind::WriteZero.into()),
@@ -101,7 +142,7 @@ impl<W: AsyncWrite + Unpin> Writer<W> {
             }
         }
         self.collected.clear();
-        self.large = Vec::new();
+        self.large = Large::None;
         self.written = 0;
         self.stream.flush().await
     }
