@@ -194,6 +194,32 @@ fn brand(product: &str) -> String {
 mod tests {
     use super::*;
 
+    /// A launcher whose browser is at this port.
+    struct At(BrowserUrl);
+
+    impl Launcher for At {
+        fn launch(&self) -> Pin<Box<dyn Future<Output = Result<BrowserUrl, Error>> + Send + '_>> {
+            Box::pin(async { Ok(self.0) })
+        }
+    }
+
+    /// A port that nobody listens on.
+    fn free_port() -> BrowserUrl {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0");
+        let address = listener.and_then(|listener| listener.local_addr());
+        let port = address.expect("a free port").port();
+        BrowserUrl { port }
+    }
+
+    #[tokio::test]
+    async fn browser_that_is_gone_is_launched_again() {
+        let (old, new) = (free_port(), free_port());
+        let launcher = Box::new(At(new));
+        let browser = Browser::launched(old, "chrome".to_owned(), PathBuf::new(), launcher);
+        assert_eq!(browser.recover().await.ok(), Some(Recovered::Relaunched));
+        assert_eq!(browser.url(), new);
+    }
+
     #[test]
     fn browser_is_named_after_its_product() {
         for (product, name) in [

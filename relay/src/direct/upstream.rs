@@ -23,7 +23,8 @@ use super::runtime::StrongSignal;
 const OPEN_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long the last messages and the close frame may take.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
-/// It is filled with zeros before every read, so a large one costs processor time.
+/// It is filled with zeros before every read, so a larger one costs more per message. A smaller one
+/// takes more reads for a screenshot.
 const READ_BUFFER: usize = 64 << 10;
 const WRITE_BUFFER: usize = 32 << 10;
 /// What a queued message takes besides its payload.
