@@ -65,6 +65,7 @@ impl Core {
                 install_id,
                 browser,
             } => self.on_extension_opened(install_id, browser),
+            Input::LaunchFailed(reason) => self.world.link.fail_launch(reason),
             Input::ExtensionText(text) => self.on_extension_text(text),
             Input::ExtensionClosed => self.on_extension_closed(),
             Input::TimeoutReached => {}
@@ -104,13 +105,14 @@ impl Core {
 
     /// Handles the messages that were waiting for a browser that has connected, or failed to.
     fn process_deferred(&mut self) {
-        if self.world.link.is_greeting() {
+        if self.world.link.is_coming() {
             return;
         }
         for (client_id, text) in self.world.clients.take_deferred() {
             self.on_client_text(client_id, &text);
             self.process_queues();
         }
+        self.world.link.forget_launch_failure();
     }
 
     pub fn poll_output(&mut self) -> Option<Output> {

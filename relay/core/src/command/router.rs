@@ -1,6 +1,5 @@
 //! Routes a client's message to the handler for its method and its session's target.
 
-use crate::Core;
 use crate::emit::out::{HandlerResult, ReadyCommand};
 use crate::model::target::Target;
 use crate::protocol::cdp::{self, Request};
@@ -8,13 +7,14 @@ use crate::protocol::error::CdpError;
 use crate::protocol::ids::{Caller, ClientId, Debuggee, SessionId};
 use crate::protocol::methods::command::Command;
 use crate::protocol::methods::domains::LIFECYCLE;
+use crate::{Core, Output};
 
 impl Core {
     pub(crate) fn on_client_text(&mut self, client_id: ClientId, text: &str) {
         let Some(root) = self.world.clients.root_session(client_id) else {
             return;
         };
-        if self.world.link.is_greeting() {
+        if self.world.link.is_coming() {
             return self.defer_text(client_id, text);
         }
         let request = match Request::parse(text) {
@@ -24,6 +24,9 @@ impl Core {
                 return self.send_to_client(client_id, reply);
             }
         };
+        if self.has_to_launch(&request) {
+            return self.defer_text(client_id, text);
+        }
         let session_id = match &request.session {
             None => Some(root),
             Some(name) => self.find_session(client_id, name),
@@ -34,6 +37,23 @@ impl Core {
             return self.send_to_client(client_id, reply);
         };
         self.route(client_id, session_id, request);
+    }
+
+    /// Asks for a browser if this request needs one and the relay can launch it.
+    fn has_to_launch(&mut self, request: &Request<'_>) -> bool {
+        let link = &mut self.world.link;
+        let Some(timeout) = self.config.launch_timeout else {
+            return false;
+        };
+        // A client that leaves does not need a browser.
+        let wants = link.is_absent()
+            && link.launch_failure().is_none()
+            && request.method != "Browser.close";
+        if wants {
+            link.await_launch(self.out.now + timeout);
+            self.out.push(Output::LaunchBrowser);
+        }
+        wants
     }
 
     /// Keeps a message until the browser that is connecting is ready.
@@ -70,7 +90,10 @@ impl Core {
 
     fn dispatch(&mut self, caller: Caller, target: &Target, request: Request<'_>) -> HandlerResult {
         if self.world.link.is_absent() && request.method != "Browser.close" {
-            return Err(CdpError::ExtensionAbsent);
+            let failure = self.world.link.launch_failure();
+            return Err(failure.map_or(CdpError::ExtensionAbsent, |reason| {
+                CdpError::LaunchFailed(reason.to_owned())
+            }));
         }
         match (cdp::domain(&request.method), target) {
             ("Target", _) => self.handle_target(caller, target, &request),

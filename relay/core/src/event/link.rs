@@ -20,17 +20,18 @@ impl Core {
             version = browser.version,
             "extension connected"
         );
+        if !self.world.link.was_last(install_id) {
+            // Another browser may use the same tab ids for other tabs. While nobody is connected,
+            // nothing that follows from this can reach it.
+            self.remove_all_tabs();
+            self.process_queues();
+        }
         let now = self.out.now;
         let (greeting, ping) = (self.config.greeting_timeout, self.config.ping_interval);
-        let is_same = self
-            .world
+        self.world
             .link
             .open(install_id, browser, now + greeting, now + ping);
         self.out.set_connected(true);
-        if !is_same {
-            // Another browser may use the same tab ids for other tabs.
-            self.remove_all_tabs();
-        }
         self.out.call(&Call::ListTabs, Continuation::Tabs);
     }
 
@@ -103,6 +104,9 @@ impl Core {
         let now = self.out.now;
         if self.world.link.is_greeting_overdue(now) {
             self.close_extension("the extension did not list its tabs in time");
+        }
+        if self.world.link.is_launch_overdue(now) {
+            self.world.link.fail_launch("it did not connect in time");
         }
         if self.world.link.take_expired_tabs(now) {
             self.remove_all_tabs();

@@ -26,6 +26,10 @@ pub struct Link {
     pong_deadline: Option<Now>,
     /// When the tabs of a disconnected browser are considered gone.
     tabs_expire: Option<Now>,
+    /// Until when a browser that is being launched may connect.
+    launch_deadline: Option<Now>,
+    /// Why the last launch failed. Set only while the messages that waited for it are answered.
+    launch_failure: Option<String>,
 }
 
 /// A ping is sent when it is due; a missing pong closes the link.
@@ -37,15 +41,18 @@ pub enum Heartbeat {
 }
 
 impl Link {
-    /// Returns whether it is the same browser as last time.
+    /// Whether this browser is the one that was connected last.
+    pub fn was_last(&self, install_id: &str) -> bool {
+        self.install_id == install_id
+    }
+
     pub fn open(
         &mut self,
         install_id: &str,
         browser: Browser,
         greeting_deadline: Now,
         next_ping: Now,
-    ) -> bool {
-        let is_same = self.install_id == install_id;
+    ) {
         *self = Self {
             state: State::Greeting {
                 browser,
@@ -55,7 +62,6 @@ impl Link {
             next_ping: Some(next_ping),
             ..Self::default()
         };
-        is_same
     }
 
     pub fn close(&mut self, tabs_expire: Now) {
@@ -72,6 +78,34 @@ impl Link {
 
     pub fn is_greeting(&self) -> bool {
         matches!(self.state, State::Greeting { .. })
+    }
+
+    /// Whether clients' messages have to wait for a browser.
+    pub fn is_coming(&self) -> bool {
+        self.is_greeting() || self.launch_deadline.is_some()
+    }
+
+    pub fn await_launch(&mut self, deadline: Now) {
+        self.launch_deadline = Some(deadline);
+    }
+
+    /// Nobody waits for a browser any more. Ignored if one has connected in the meantime.
+    pub fn fail_launch(&mut self, reason: &str) {
+        if self.launch_deadline.take().is_some() {
+            self.launch_failure = Some(reason.to_owned());
+        }
+    }
+
+    pub fn is_launch_overdue(&self, now: Now) -> bool {
+        self.launch_deadline.is_some_and(|due| due <= now)
+    }
+
+    pub fn launch_failure(&self) -> Option<&str> {
+        self.launch_failure.as_deref()
+    }
+
+    pub fn forget_launch_failure(&mut self) {
+        self.launch_failure = None;
     }
 
     pub fn is_ready(&self) -> bool {
@@ -132,6 +166,7 @@ impl Link {
             self.next_ping,
             self.pong_deadline,
             self.tabs_expire,
+            self.launch_deadline,
             greeting,
         ]
         .into_iter()

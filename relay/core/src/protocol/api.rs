@@ -25,6 +25,8 @@ pub enum Input<'a> {
         install_id: &'a str,
         browser: Browser,
     },
+    /// The browser that `Output::LaunchBrowser` asked for cannot be started.
+    LaunchFailed(&'a str),
     ExtensionText(&'a str),
     ExtensionClosed,
     /// The time that `poll_timeout` returned has come.
@@ -40,6 +42,8 @@ pub enum Output {
     ToExtension(String),
     CloseClient(ClientId, CloseReason),
     CloseExtension(String),
+    /// A client needs a browser, and none is connected. Only if `Config::launch_timeout` is set.
+    LaunchBrowser,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,6 +68,9 @@ pub struct Config {
     /// How long a page may be silent while a client waits for it.
     pub command_timeout: Duration,
     pub on_disconnect: OnDisconnect,
+    /// How long a browser that the relay launches may take to connect. `None`: the relay launches
+    /// none.
+    pub launch_timeout: Option<Duration>,
 }
 
 /// What happens to the tabs that a client created when it disconnects.
@@ -85,6 +92,7 @@ impl Config {
             tab_call_timeout: Duration::from_secs(10),
             command_timeout: Duration::from_secs(30),
             on_disconnect: OnDisconnect::Keep,
+            launch_timeout: None,
         }
     }
 }

@@ -22,6 +22,8 @@ pub enum CdpError {
         "No browser connected. Open the browser that has the Tabwire extension, or run `tabwire install-extension` to add it."
     )]
     ExtensionAbsent,
+    #[error("Cannot start a browser: {0}")]
+    LaunchFailed(String),
     #[error("The browser disconnected while this command was running; its outcome is unknown.")]
     ExtensionGone,
     #[error("{0}: no reply from the browser within {1} seconds; the outcome is unknown.")]
@@ -60,6 +62,7 @@ impl CdpError {
             Self::Chrome { code, .. } => *code,
             Self::TargetNotFound(_)
             | Self::ExtensionAbsent
+            | Self::LaunchFailed(_)
             | Self::ExtensionGone
             | Self::DeadlinePassed(..)
             | Self::PageSilent(..)

@@ -42,10 +42,15 @@ pub struct Welcome<'a> {
 
 /// Another browser is connected.
 #[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Busy<'a> {
     pub proof: &'a str,
     pub version: &'a str,
-    pub holder: &'a str,
+    /// The name of that browser, if it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub holder: Option<&'a str>,
+    /// Whether the user may choose this browser instead.
+    pub can_take_over: bool,
 }
 
 /// A browser, as its extension introduces it once the relay has proven itself.

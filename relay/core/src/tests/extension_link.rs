@@ -183,6 +183,26 @@ fn tabs_of_another_browser_are_other_tabs() {
 }
 
 #[test]
+fn nothing_about_the_tabs_of_one_browser_reaches_another() {
+    let (mut script, page) = live_page();
+    let client = page.client;
+    let second = script.attach_to_target(client, "T1");
+    script.send(&page, "Network.enable", json!({}));
+    let params = json!({ "userAgent": "x" });
+    script.send(&second, "Emulation.setUserAgentOverride", params);
+    script.answer_calls();
+    script.disconnect_extension();
+    script.calls();
+    script.open_extension_of("b");
+    let names: Vec<_> = script
+        .calls()
+        .into_iter()
+        .map(|call| call.name().to_owned())
+        .collect();
+    assert_eq!(names, ["listTabs"]);
+}
+
+#[test]
 fn newer_connection_replaces_one_that_is_still_open() {
     let (mut script, page) = live_page();
     let id = script.send(&page, "Page.navigate", json!({}));

@@ -7,6 +7,7 @@ mod dormant;
 mod extension_link;
 mod interception;
 mod late_join;
+mod launching;
 mod property;
 mod requests;
 mod script;

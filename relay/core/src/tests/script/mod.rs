@@ -29,6 +29,7 @@ pub struct Script {
     to_extension: VecDeque<Call>,
     closed_clients: Vec<ClientId>,
     extension_closed: Option<String>,
+    launches: usize,
     last_client: u64,
     last_request: i64,
 }
@@ -43,6 +44,7 @@ impl Script {
             to_extension: VecDeque::new(),
             closed_clients: Vec::new(),
             extension_closed: None,
+            launches: 0,
             last_client: 0,
             last_request: 0,
         }
@@ -54,6 +56,22 @@ impl Script {
         let mut script = Self::new();
         script.connect_browser((1..=count).map(tab).collect());
         script
+    }
+
+    /// A relay that launches a browser when a client needs one.
+    pub fn launching() -> Self {
+        let mut script = Self::new();
+        script.core.config.launch_timeout = Some(Duration::from_secs(15));
+        script
+    }
+
+    /// How many times the relay has asked for a browser.
+    pub fn launches(&self) -> usize {
+        self.launches
+    }
+
+    pub fn fail_launch(&mut self, reason: &str) {
+        self.input(Input::LaunchFailed(reason));
     }
 
     /// Closes the tabs that a client created when it disconnects.
@@ -73,6 +91,7 @@ impl Script {
                     self.closed_clients.push(client);
                 }
                 Output::CloseExtension(reason) => self.extension_closed = Some(reason),
+                Output::LaunchBrowser => self.launches += 1,
             }
         }
     }

@@ -54,7 +54,8 @@ fn relays_messages_match_their_fixtures() {
     let busy = Busy {
         proof,
         version,
-        holder: "edge",
+        holder: Some("edge"),
+        can_take_over: true,
     };
     assert_text("busy", &message("busy", &busy));
 }
