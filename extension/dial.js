@@ -6,6 +6,11 @@
 import { Handshake } from './handshake.js';
 import { CLOSE_NOT_PAIRED, CLOSE_OTHER_VERSION, CLOSE_WRONG_PROOF } from './protocol.js';
 
+// WebSocket close codes: the relay stops, gives up on this connection, or is busy.
+const CLOSE_GOING_AWAY = 1001;
+const CLOSE_POLICY_VIOLATION = 1008;
+const CLOSE_TRY_AGAIN_LATER = 1013;
+
 /**
  * With the longest delay between retries while the user is watching, these are 5 seconds: then the
  * popup shows the truth at the latest.
@@ -25,7 +30,7 @@ const HANDSHAKE_TIMEOUT_MS = 2_000;
  * - `stopped`: the attempt was aborted.
  * @typedef {{ state: 'connected', socket: WebSocket, version: string, name?: string }
  *   | { state: 'offline' | 'notPaired' | 'rejected' | 'stopped' }
- *   | { state: 'busy', holder?: string }
+ *   | { state: 'busy', holder?: string, canTakeOver: boolean }
  *   | { state: 'otherVersion', relayProtocol?: number }
  *   | { state: 'impostor', timedOut?: boolean }} Outcome
  */
@@ -187,6 +192,11 @@ function closedBeforeProof(code) {
       return { state: 'rejected' };
     case CLOSE_OTHER_VERSION:
       return { state: 'otherVersion' };
+    case CLOSE_GOING_AWAY:
+    case CLOSE_POLICY_VIOLATION:
+    case CLOSE_TRY_AGAIN_LATER:
+      // Our own relay may close with these, before it can prove anything.
+      return TIMED_OUT;
     default:
       return { state: 'impostor' };
   }

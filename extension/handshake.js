@@ -23,7 +23,7 @@ const TOKEN = /^[A-Za-z0-9_-]{43}$/;
  * @property {boolean} takeOver Disconnect the browser that is connected, if there is one.
  *
  * @typedef {{ state: 'connected', version: string, name?: string }
- *   | { state: 'busy', holder?: string }
+ *   | { state: 'busy', holder?: string, canTakeOver: boolean }
  *   | { state: 'otherVersion', relayProtocol?: number }
  *   | { state: 'impostor' }} HandshakeOutcome
  *
@@ -110,8 +110,9 @@ function welcomed({ version, name }) {
 }
 
 /** @param {Record<string, any>} params @returns {HandshakeOutcome} */
-function refusedAsBusy({ holder }) {
-  return typeof holder === 'string' ? { state: 'busy', holder } : { state: 'busy' };
+function refusedAsBusy({ holder, canTakeOver }) {
+  const busy = { state: /** @type {const} */ ('busy'), canTakeOver: canTakeOver === true };
+  return typeof holder === 'string' ? { ...busy, holder } : busy;
 }
 
 /** @param {unknown} value @returns {value is string} */
@@ -144,7 +145,14 @@ export async function isProof(secret, role, facts, proof) {
 
 /** @param {Role} role @param {Facts} facts */
 function covered(role, { relayNonce, extensionNonce, installId, address }) {
-  const lines = ['tabwire 2', role, relayNonce, extensionNonce, installId, address];
+  const lines = [
+    `tabwire ${protocol.PROTOCOL}`,
+    role,
+    relayNonce,
+    extensionNonce,
+    installId,
+    address,
+  ];
   return new TextEncoder().encode(lines.join('\n'));
 }
 

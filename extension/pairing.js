@@ -47,15 +47,38 @@ export function parsePairingCode(text) {
 /** @param {unknown} port */
 const isPort = (port) => Number.isInteger(port) && Number(port) >= 1 && Number(port) <= 65535;
 
-/** @returns {Promise<Pairing>} */
+/**
+ * A code that was rejected gives way to a file that was written since, and the other way round.
+ * @returns {Promise<Pairing>}
+ */
 export async function readPairing() {
-  const { pairing, acceptedPairing } = await chrome.storage.local.get([
+  const stored = await chrome.storage.local.get(['pairing', 'acceptedPairing', 'rejectedPairings']);
+  const candidates = [stored.pairing, await readFile()].filter(isPairing);
+  const prints = await Promise.all(candidates.map(({ secret }) => fingerprint(secret)));
+  const rejected = Array.isArray(stored.rejectedPairings) ? stored.rejectedPairings : [];
+  const at = Math.max(
+    prints.findIndex((print) => !rejected.includes(print)),
+    0,
+  );
+  const { port, secret } = candidates[at] ?? { ...(await readFile()), secret: '' };
+  return { port, secret, wasAccepted: secret !== '' && stored.acceptedPairing === prints[at] };
+}
+
+/**
+ * Remembers that this secret was rejected. When all were, each gets another chance.
+ * @param {string} secret
+ */
+export async function rememberRejected(secret) {
+  const { pairing, rejectedPairings } = await chrome.storage.local.get([
     'pairing',
-    'acceptedPairing',
+    'rejectedPairings',
   ]);
-  const { port, secret } = isPairing(pairing) ? pairing : await readFile();
-  const wasAccepted = secret !== '' && acceptedPairing === (await fingerprint(secret));
-  return { port, secret, wasAccepted };
+  const candidates = [pairing, await readFile()].filter(isPairing);
+  const prints = await Promise.all(candidates.map((each) => fingerprint(each.secret)));
+  const earlier = Array.isArray(rejectedPairings) ? rejectedPairings : [];
+  const rejected = [...new Set([...earlier, await fingerprint(secret)])];
+  const areAll = prints.every((print) => rejected.includes(print));
+  await chrome.storage.local.set({ rejectedPairings: areAll ? [] : rejected });
 }
 
 /** @param {any} value @returns {value is { port: number, secret: string }} */
@@ -88,7 +111,7 @@ async function readFile() {
  */
 export async function savePairing({ port, secret }) {
   await chrome.storage.local.set({ pairing: { port, secret } });
-  await chrome.storage.local.remove('address');
+  await chrome.storage.local.remove(['address', 'rejectedPairings']);
 }
 
 /**
@@ -96,7 +119,10 @@ export async function savePairing({ port, secret }) {
  * @param {string} secret
  */
 export async function rememberAccepted(secret) {
-  await chrome.storage.local.set({ acceptedPairing: await fingerprint(secret) });
+  await chrome.storage.local.set({
+    acceptedPairing: await fingerprint(secret),
+    rejectedPairings: [],
+  });
 }
 
 /** Identifies a secret without storing another copy of it. @param {string} secret */

@@ -38,6 +38,7 @@ const isTooLarge = (message) =>
  * @property {string} [version] The relay's version. Set while connected.
  * @property {string} [name] The relay's name for this browser. Set while connected.
  * @property {string} [holder] The name of the browser that is connected instead of this one.
+ * @property {boolean} [canTakeOver] Whether the user may choose this browser instead.
  * @property {number} [relayProtocol] The relay's protocol version, if it is another one.
  * @property {boolean} [timedOut] The program that is listening did not answer in time.
  */

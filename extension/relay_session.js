@@ -6,7 +6,7 @@
 import * as attachments from './attachments.js';
 import { makeBrowserMessage } from './browser_info.js';
 import { runCommand } from './commands.js';
-import { rememberAccepted } from './pairing.js';
+import { rememberAccepted, rememberRejected } from './pairing.js';
 import * as protocol from './protocol.js';
 import { RelayLink } from './relay_link.js';
 import { readSettings } from './settings.js';
@@ -138,6 +138,9 @@ export class RelaySession {
       this.#detachTimer = undefined;
       rememberAccepted(this.#pairing.secret);
     } else {
+      if (this.#link.status.state === 'rejected') {
+        rememberRejected(this.#pairing.secret);
+      }
       this.#detachTimer ??= setTimeout(() => this.#detachUnused(), DETACH_AFTER_MS);
     }
   }

@@ -3,6 +3,7 @@
  * Only text: it never touches the page or Chrome.
  */
 
+import { DEFAULT_PORT } from './pairing.js';
 import { PROTOCOL } from './protocol.js';
 
 /**
@@ -39,7 +40,7 @@ const TEXTS = {
   offline: ({ address }) => ({
     tone: 'off',
     headline: 'Not connected',
-    explanation: `No relay found at ${address}. Start one with “tabwire serve”.`,
+    explanation: `No relay found at ${address}. Start one with “${serveCommand(address)}”.`,
   }),
 
   notPaired: () => ({
@@ -49,12 +50,14 @@ const TEXTS = {
     advice: PAIR,
   }),
 
-  busy: ({ address, holder }) => ({
+  busy: ({ address, holder, canTakeOver }) => ({
     tone: 'attention',
     headline: 'Another browser is connected',
     explanation:
       `The relay at ${address} is connected to ${named(holder)}. ` +
-      'Agents can use one browser at a time.',
+      (canTakeOver
+        ? 'Agents can use one browser at a time.'
+        : 'It was started for that browser only.'),
   }),
 
   replaced: ({ address, holder }) => ({
@@ -92,11 +95,11 @@ function connected({ address, attached, version, name }) {
 /** @param {Status} status @returns {StatusText} */
 function rejected({ address, wasAccepted }) {
   return {
-    tone: 'attention',
+    tone: wasAccepted ? 'danger' : 'attention',
     headline: 'Pairing not accepted',
     explanation: wasAccepted
       ? `The program at ${address} no longer accepts this browser’s pairing. It may not be your relay.`
-      : `The relay at ${address} does not accept this browser’s pairing.`,
+      : `The program at ${address} does not accept this browser’s pairing.`,
     advice: PAIR,
   };
 }
@@ -108,7 +111,7 @@ function otherVersion({ address, relayProtocol }) {
     return {
       tone: 'attention',
       headline,
-      explanation: `The relay at ${address} and this extension cannot work together.`,
+      explanation: `The program at ${address} and this extension cannot work together.`,
       advice:
         'Update Tabwire, run “tabwire install-extension”, and reload the extension at ' +
         'chrome://extensions.',
@@ -118,7 +121,7 @@ function otherVersion({ address, relayProtocol }) {
     ? {
         tone: 'attention',
         headline,
-        explanation: `This extension is older than the relay at ${address}.`,
+        explanation: `The program at ${address} says that it is newer than this extension.`,
         advice:
           'Update the extension: run “tabwire install-extension”, then reload the extension at ' +
           'chrome://extensions.',
@@ -126,7 +129,7 @@ function otherVersion({ address, relayProtocol }) {
     : {
         tone: 'attention',
         headline,
-        explanation: `The relay at ${address} is older than this extension.`,
+        explanation: `The program at ${address} says that it is older than this extension.`,
         advice: 'Update Tabwire, then stop the relay and start it again.',
       };
 }
@@ -143,6 +146,12 @@ function impostor({ address, timedOut }) {
       'It has no access to this browser. Run “tabwire serve” to see which program it is, then stop ' +
       'that program or use another port.',
   };
+}
+
+/** The command that starts a relay at this address. @param {string} address */
+function serveCommand(address) {
+  const port = address.split(':')[1];
+  return port === String(DEFAULT_PORT) ? 'tabwire serve' : `tabwire serve --port ${port}`;
 }
 
 /** @param {string | undefined} browser */

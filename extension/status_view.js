@@ -21,7 +21,7 @@ export function createStatusView(send, quietPlace) {
     setText(byId('headline'), headline);
     setText(byId('explanation'), explanation);
     setText(byId('advice'), advice);
-    byId('take-over').hidden = !['busy', 'replaced'].includes(status.state);
+    byId('take-over').hidden = !(status.canTakeOver ?? status.state === 'replaced');
     const needsPairing = ['notPaired', 'rejected'].includes(status.state);
     byId('pairing-needed').hidden = !needsPairing;
     quietPlace?.closest('details')?.toggleAttribute('hidden', needsPairing);

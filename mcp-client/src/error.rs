@@ -43,8 +43,8 @@ pub enum Error {
         name: String,
         connected: Vec<String>,
     },
-    #[error("{0}")]
-    SeveralBrowsers(String),
+    #[error("Several browsers are connected: {}.", .0.join(", "))]
+    SeveralBrowsers(Vec<String>),
     #[error(
         "Another client is using the browser: {holder}. It did not disconnect within {} s.",
         waited.as_secs_f32()

@@ -56,6 +56,11 @@ pub struct Settings {
     pub after_call: Arc<dyn Fn(usize) + Send + Sync>,
 }
 
+/// Starts a relay if none is running in this home, with progress on stderr.
+pub async fn ensure_relay(settings: &Settings) -> Result<(), Error> {
+    relay::ensure_started(settings, &progress::Progress::stderr()).await
+}
+
 /// Installs the runner and its packages into the home, with progress on stderr.
 pub async fn install(settings: &Settings) -> Result<PathBuf, Error> {
     let runner = runner::ensure(&settings.home, &progress::Progress::stderr()).await?;

@@ -73,21 +73,19 @@ async fn has_browser(settings: &Settings, port: u16, status: &RelayStatus) -> Re
         let connected = connected_browsers(settings, port).await?;
         return Ok(connected.iter().any(|own| own.eq_ignore_ascii_case(name)));
     }
-    if status.browsers > 1 {
-        // The relay may prefer one of them. If not, its error lists them.
-        let slot = get_json::<SlotReport>(port, "/client-slot").await;
-        slot.map_err(|error| Error::SeveralBrowsers(error.to_string()))?;
+    // With several browsers, the relay may prefer one of them.
+    if status.browsers > 1 && get_json::<SlotReport>(port, "/client-slot").await.is_err() {
+        let connected = connected_browsers(settings, port).await?;
+        return Err(Error::SeveralBrowsers(connected));
     }
-    Ok(status.extension)
+    Ok(status.extension || status.launches)
 }
 
 async fn connected_browsers(settings: &Settings, port: u16) -> Result<Vec<String>, Error> {
     let token = Token::load(&settings.home)?;
     let reports = get_json_with_token::<Vec<BrowserReport>>(port, "/browsers", &token).await;
-    let connected = reports
-        .unwrap_or_default()
-        .into_iter()
-        .filter(|report| report.connected);
+    let reports = reports.map_err(|error| Error::Connect(error.to_string()))?;
+    let connected = reports.into_iter().filter(|report| report.connected);
     Ok(connected.map(|report| report.name).collect())
 }
 

@@ -1,40 +1,68 @@
 //! What every HTTP handler and link shares.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-use tabwire_home::{Home, PairingId, cdp_url};
-use tokio::sync::mpsc;
+use axum::http::StatusCode;
+use tabwire_home::{Home, cdp_url};
+use tokio::sync::{Notify, mpsc};
 
+use crate::browser::launcher::Launcher;
 use crate::config::Config;
 use crate::direct;
 use crate::error::Error;
+use crate::http::browser_query::not_found;
+use crate::http::guard::{Refusal, refusal};
+use crate::hub::HubReport;
 use crate::link::lobby::Lobby;
-use crate::registry::Registry;
+use crate::registry::{Entry, Registry};
 use crate::secrets::Secrets;
 
 pub struct App {
     pub config: Config,
-    pub secrets: Secrets,
-    pub registry: Registry,
+    pub secrets: Arc<Secrets>,
+    pub registry: Arc<Registry>,
+    pub launcher: Launcher,
     pub lobby: Arc<Lobby>,
+    /// A client with the token wants the relay to stop.
+    pub stop_requested: Notify,
 }
 
 impl App {
-    /// Also returns where failed hubs are reported.
+    /// Also returns what hubs report.
     pub fn new(
         config: Config,
         home: &Home,
-        preferred: Option<PairingId>,
-    ) -> Result<(Arc<Self>, mpsc::UnboundedReceiver<Error>), Error> {
+    ) -> Result<(Arc<Self>, mpsc::UnboundedReceiver<HubReport>), Error> {
         let modes = (config.browser_mode, config.client_mode);
-        let (registry, failed) = Registry::new(modes, config.core.clone(), preferred);
+        let (registry, reports) = Registry::new(modes, config.core.clone());
+        let registry = Arc::new(registry);
+        let launcher = Launcher::new(home, config.port, registry.clone(), config.launch.clone());
         let app = Self {
-            secrets: Secrets::open(home)?,
+            secrets: Arc::new(Secrets::open(home)?),
             lobby: Arc::default(),
+            stop_requested: Notify::new(),
             registry,
+            launcher,
             config,
         };
-        Ok((Arc::new(app), failed))
+        Ok((Arc::new(app), reports))
+    }
+
+    /// The browser that a client asks for. Launches one if that is wanted and none is connected.
+    pub async fn browser(&self, name: Option<&str>) -> Result<Entry, Refusal> {
+        let found = self.registry.find(name);
+        let is_ready = |entry: &Entry| entry.connections.extension_ready.load(Ordering::Relaxed);
+        if !self.launcher.is_on_demand() || found.as_ref().is_ok_and(is_ready) {
+            return found.map_err(|reason| not_found(&reason));
+        }
+        self.launcher.ensure().await.map_err(|error| {
+            let error = format!("Cannot start a browser. {error}");
+            refusal(StatusCode::SERVICE_UNAVAILABLE, &error)
+        })?;
+        self.registry
+            .find(name)
+            .map_err(|reason| not_found(&reason))
     }
 
     /// Serves a browser that has a debugging port of its own.

@@ -2,6 +2,7 @@
 
 use clap::ValueEnum;
 
+use crate::browser::launcher::LaunchOptions;
 use crate::error::Error;
 
 pub struct Config {
@@ -13,6 +14,8 @@ pub struct Config {
     pub extension_ids: Vec<String>,
     /// Also serve extensions that do not prove who they are. For tests.
     pub allow_unpaired: bool,
+    /// Launch this browser when a client needs one.
+    pub launch: Option<LaunchOptions>,
     /// Serve `POST /command`.
     pub debug_http: bool,
     pub core: tabwire_core::Config,

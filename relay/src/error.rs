@@ -38,10 +38,12 @@ pub enum Error {
         "`tabwire up` starts a browser of its own. To use one that is running, use `tabwire serve --browser-url`."
     )]
     UpWithBrowserUrl,
+    #[error(
+        "This relay uses the browser at {url}, and one browser at a time. To launch another one, start the relay with --browsers many."
+    )]
+    OnlyBrowserUrl { url: BrowserUrl },
     #[error("No relay is running in {}. Start one with `tabwire serve` or `tabwire up`.", home.display())]
     NoRelay { home: PathBuf },
-    #[error("This home is in use by {owner}. Stop it, or set TABWIRE_HOME to another folder.")]
-    HomeInUse { owner: String },
     #[error("Cannot read {}: {reason}. A relay started with --no-cdp-url-file does not write it.", file.display())]
     CdpUrlFile { file: PathBuf, reason: io::Error },
     #[error("Cannot write the extension to {}: it contains other files and no extension. Choose an empty folder.", .0.display())]
@@ -62,6 +64,8 @@ pub enum Error {
     NoBrowser(&'static str),
     #[error("No browser '{0}' found. Run `tabwire browsers` to list those on this machine.")]
     UnknownBrowser(String),
+    #[error("Cannot start {program}: {reason}.")]
+    StartProgram { program: String, reason: io::Error },
     #[error("Cannot start {}: {reason}.", program.display())]
     StartBrowser { program: PathBuf, reason: io::Error },
     #[error("Cannot load the extension over the browser's debugging pipe: {0}.")]
@@ -75,10 +79,38 @@ pub enum Error {
         profile: PathBuf,
     },
     #[error(
-        "The extension did not connect within {seconds} seconds. Try --load-by pipe or --load-by flag. Or load {} yourself at chrome://extensions and run `tabwire serve`.",
-        extension.display()
+        "The browser's extension did not connect within {seconds} seconds. Try --load-by pipe or --load-by flag."
     )]
-    ExtensionTimeout { seconds: u64, extension: PathBuf },
+    ExtensionTimeout { seconds: u64 },
+    #[error(
+        "The profile of '{name}' is open in a running browser that has not connected. Close that browser, or choose another profile."
+    )]
+    ProfileInUse { name: String },
+    #[error("{}", describe_not_launched(name.as_deref(), launched))]
+    NotLaunched {
+        name: Option<String>,
+        launched: Vec<String>,
+    },
+    /// What a running relay responds.
+    #[error("{0}")]
+    Relay(String),
     #[error("{0}.")]
     Io(#[from] io::Error),
+}
+
+fn describe_not_launched(name: Option<&str>, launched: &[String]) -> String {
+    match (name, launched) {
+        (_, []) => {
+            "Tabwire has launched no browser. Only browsers that it launched can be stopped."
+                .to_owned()
+        }
+        (Some(name), _) => format!(
+            "Tabwire has not launched '{name}'. It launched: {}.",
+            launched.join(", ")
+        ),
+        (None, _) => format!(
+            "Tabwire has launched several browsers. Name one: {}.",
+            launched.join(", ")
+        ),
+    }
 }

@@ -34,7 +34,7 @@ pub enum ToHub {
     ClientOpened(ClientId, Outbox),
     ClientText(ClientId, String),
     ClientClosed(ClientId),
-    /// The registry has learned more about a client.
+    /// The registry knows more about a client than before.
     ClientNamed,
     ExtensionOpened {
         link: u64,
@@ -44,7 +44,9 @@ pub enum ToHub {
     },
     ExtensionText(u64, String),
     ExtensionClosed(u64),
-    /// The relay is stopping: detach from all tabs before the links are closed.
+    /// The browser that a client needs cannot be started.
+    LaunchFailed(String),
+    /// The relay stops: detach from all tabs before the links are closed.
     Stop(oneshot::Sender<()>),
     /// Answers `/json/*`.
     Describe(oneshot::Sender<Description>),
@@ -57,11 +59,20 @@ pub struct Description {
 
 pub type HubSender = mpsc::Sender<ToHub>;
 
+/// What a hub cannot deal with by itself.
+pub enum HubReport {
+    /// No relay survives this: the hub has ended, which is a bug, or its browser, which is the only
+    /// one, is gone.
+    Ended(Error),
+    /// A client needs a browser, and none is connected.
+    WantsBrowser(mpsc::WeakSender<ToHub>),
+}
+
 /// Starts a hub. It ends when the last sender is dropped; any other end is reported.
 pub fn start(
     config: tabwire_core::Config,
     connections: Arc<Connections>,
-    failures: mpsc::UnboundedSender<Error>,
+    reports: mpsc::UnboundedSender<HubReport>,
 ) -> HubSender {
     let (sender, inbox) = mpsc::channel(INBOX_SIZE);
     let hub = Hub {
@@ -73,11 +84,13 @@ pub fn start(
         extension: None,
         usage_due: None,
         memory: Memory::watch(),
+        own_sender: sender.downgrade(),
+        reports: reports.clone(),
     };
     tokio::spawn(async move {
         if let Err(error) = tokio::spawn(hub.run()).await {
             let reason = format!("a hub ended: {error}");
-            let _ = failures.send(Error::HubEnded(reason));
+            let _ = reports.send(HubReport::Ended(Error::HubEnded(reason)));
         }
     });
     sender
@@ -96,6 +109,8 @@ struct Hub {
     /// time.
     usage_due: Option<Now>,
     memory: Memory,
+    own_sender: mpsc::WeakSender<ToHub>,
+    reports: mpsc::UnboundedSender<HubReport>,
 }
 
 struct Extension {
@@ -204,6 +219,7 @@ impl Hub {
             }
             // Any message makes the hub publish who uses what.
             ToHub::ClientNamed | ToHub::ExtensionText(..) | ToHub::ExtensionClosed(_) => {}
+            ToHub::LaunchFailed(reason) => self.feed(Input::LaunchFailed(&reason)),
             ToHub::Stop(done) => {
                 self.feed(Input::Stopping);
                 let _ = done.send(());
@@ -307,6 +323,11 @@ impl Hub {
                 }
             }
             Output::CloseExtension(reason) => self.close_extension(&reason),
+            Output::LaunchBrowser => {
+                let wants = HubReport::WantsBrowser(self.own_sender.clone());
+                // Nobody receives it only if the relay is stopping.
+                let _ = self.reports.send(wants);
+            }
         }
     }
 

@@ -3,35 +3,35 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use tabwire_home::{Claim, Home, PairingId, State};
+use tabwire_home::{Claim, Home, State};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use crate::app::App;
+use crate::browser::launcher;
 use crate::config::Config;
 use crate::direct;
 use crate::error::Error;
 use crate::http::{listener, routes};
-use crate::hub::ToHub;
+use crate::hub::{HubReport, ToHub};
 
 /// How long links may take to close when the relay stops.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
-/// How often the relay checks whether its token and its pairings have changed. Requests notice a
-/// change themselves; this is for existing connections.
+/// How often the relay looks for changes of its token and its paired browsers. A request notices a
+/// change by itself; this is for what is connected already.
 const SECRETS_INTERVAL: Duration = Duration::from_millis(250);
 
 const POLICY_VIOLATION: u16 = 1008;
+const TOKEN_REPLACED: &str =
+    "The token was replaced. Connect again with the URL that `tabwire cdp-url` prints.";
 
 /// What to start, apart from the configuration of the relay itself.
 pub struct Start {
     pub home: Home,
     pub port: u16,
     pub writes_cdp_url: bool,
-    /// The pairing of a browser that is started together with the relay.
-    pub preferred: Option<PairingId>,
     /// A browser that is used through its own debugging port.
     pub direct: Option<direct::Browser>,
 }
@@ -45,7 +45,8 @@ pub struct Relay {
     /// `None`: another relay owns the home's files.
     claim: Option<Arc<Claim>>,
     tasks: Vec<JoinHandle<()>>,
-    failures: mpsc::UnboundedReceiver<Error>,
+    /// Why the relay cannot continue.
+    failure: oneshot::Receiver<Error>,
 }
 
 impl Relay {
@@ -57,13 +58,14 @@ impl Relay {
         let home = start.home;
         let listener = listener::bind(start.port).await?;
         let port = listener.local_addr()?.port();
-        let (app, failures) = App::new(configure(port)?, &home, start.preferred)?;
+        let (app, reports) = App::new(configure(port)?, &home)?;
         if let Some(browser) = start.direct {
             app.add_direct(browser);
         }
         let claim = home.claim()?.map(Arc::new);
         let mut cdp_url_file = None;
         if let Some(claim) = &claim {
+            launcher::remove_leftovers(&home).await;
             let url = app.cdp_url(None).filter(|_| start.writes_cdp_url);
             let pid = std::process::id();
             claim.write(State { port, pid }, url.as_deref())?;
@@ -72,9 +74,11 @@ impl Relay {
         let accepting =
             listener::accept(listener, routes::routes(&app), routes::CONNECTION_TIMEOUT);
         let published = claim.clone().filter(|_| cdp_url_file.is_some());
+        let (failed, failure) = oneshot::channel();
         let tasks = vec![
             tokio::spawn(accepting),
             tokio::spawn(watch_secrets(app.clone(), published)),
+            tokio::spawn(handle_reports(app.clone(), reports, failed)),
         ];
         tracing::info!(port, "listening on 127.0.0.1");
         Ok(Self {
@@ -83,7 +87,7 @@ impl Relay {
             cdp_url_file,
             claim,
             tasks,
-            failures,
+            failure,
         })
     }
 
@@ -95,28 +99,13 @@ impl Relay {
         self.claim.is_some()
     }
 
-    /// Waits until the browser with this pairing has listed its tabs. Returns how many it has.
-    pub async fn browser_ready(&self, pairing: &PairingId) -> usize {
-        loop {
-            for entry in self.app.registry.entries() {
-                let connections = entry.connections;
-                if connections.extension_ready.load(Ordering::Relaxed)
-                    && connections.pairing().as_ref() == Some(pairing)
-                {
-                    return connections.pages.load(Ordering::Relaxed);
-                }
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    }
-
     /// Resolves only if the relay cannot continue: a hub failed, or its only browser is gone.
     pub async fn failed(&mut self) -> Error {
-        let error = self.failures.recv().await;
-        error.unwrap_or_else(|| Error::HubEnded(String::new()))
+        let error = (&mut self.failure).await;
+        error.unwrap_or_else(|_| Error::HubEnded(String::new()))
     }
 
-    /// Stops accepting connections, removes its files, detaches from tabs, and closes every link.
+    /// Accepts nothing more, removes its files, detaches from tabs, and closes every link.
     pub async fn stop(self) {
         tracing::info!("stopping");
         for task in &self.tasks {
@@ -144,38 +133,66 @@ impl Relay {
             }
         };
         let _ = tokio::time::timeout(CLOSE_TIMEOUT, all_closed).await;
+        self.app.launcher.stop_all().await;
+    }
+}
+
+/// Launches a browser for hubs whose clients need one, and waits for what ends the relay.
+async fn handle_reports(
+    app: Arc<App>,
+    mut reports: mpsc::UnboundedReceiver<HubReport>,
+    failed: oneshot::Sender<Error>,
+) {
+    while let Some(report) = reports.recv().await {
+        let hub = match report {
+            HubReport::WantsBrowser(hub) => hub,
+            HubReport::Ended(error) => {
+                let _ = failed.send(error);
+                return;
+            }
+        };
+        let app = app.clone();
+        tokio::spawn(async move {
+            if let Err(error) = app.launcher.ensure().await
+                && let Some(hub) = hub.upgrade()
+            {
+                let _ = hub.send(ToHub::LaunchFailed(error.to_string())).await;
+            }
+        });
     }
 }
 
 /// Disconnects clients whose token was replaced and browsers that were unpaired, and publishes a new
 /// token's URL.
 async fn watch_secrets(app: Arc<App>, published: Option<Arc<Claim>>) {
-    let (_, mut generation) = app.secrets.token();
+    let (_, mut published_generation) = app.secrets.token();
     loop {
         tokio::time::sleep(SECRETS_INTERVAL).await;
-        let (_, current) = app.secrets.token();
-        if current != generation {
-            generation = current;
-            on_token_replaced(&app, current, published.as_deref());
+        let (_, generation) = app.secrets.token();
+        if generation != published_generation && publish_token(&app, published.as_deref()) {
+            published_generation = generation;
         }
-        if let Some(pairings) = app.secrets.changed_pairings() {
-            app.registry.on_pairings_changed(&pairings);
+        // Each time, because a client may have connected in the middle of a change.
+        for entry in app.registry.entries() {
+            let clients = &entry.connections.clients;
+            clients.close_older_than(generation, POLICY_VIOLATION, TOKEN_REPLACED);
         }
+        let registry = &app.registry;
+        app.secrets
+            .with_pairings(|pairings| registry.apply_pairings(pairings));
     }
 }
 
-fn on_token_replaced(app: &App, generation: u64, published: Option<&Claim>) {
-    tracing::info!("the token was replaced");
-    for entry in app.registry.entries() {
-        entry.connections.clients.close_older_than(
-            generation,
-            POLICY_VIOLATION,
-            "The token was replaced. Connect again with the URL that `tabwire cdp-url` prints.",
-        );
+/// Writes the URL with the new token. Returns whether that is done.
+fn publish_token(app: &App, published: Option<&Claim>) -> bool {
+    let Some(claim) = published else { return true };
+    let Some(url) = app.cdp_url(None) else {
+        return false;
+    };
+    let written = claim.write_cdp_url(&url);
+    match &written {
+        Ok(()) => tracing::info!("the token was replaced"),
+        Err(error) => tracing::warn!(%error, "cannot publish the new token"),
     }
-    if let Some((claim, url)) = published.zip(app.cdp_url(None))
-        && let Err(error) = claim.write_cdp_url(&url)
-    {
-        tracing::warn!(%error, "cannot publish the new token");
-    }
+    written.is_ok()
 }

@@ -33,6 +33,7 @@ struct CachedPairings {
 struct FileVersion {
     inode: u64,
     modified: (i64, i64),
+    changed: (i64, i64),
     size: u64,
 }
 
@@ -42,6 +43,7 @@ impl FileVersion {
         Some(Self {
             inode: meta.ino(),
             modified: (meta.mtime(), meta.mtime_nsec()),
+            changed: (meta.ctime(), meta.ctime_nsec()),
             size: meta.size(),
         })
     }
@@ -50,16 +52,20 @@ impl FileVersion {
 impl Secrets {
     /// Creates the token if there is none.
     pub fn open(home: &Home) -> Result<Self, Error> {
-        let token = Token::load_or_create(home)?;
+        Token::load_or_create(home)?;
+        // Versions are taken before the files are read: a file that is replaced in between is read
+        // again.
+        let token_version = FileVersion::of(&home.auth_token_file());
+        let pairings_version = FileVersion::of(&home.paired_file());
         Ok(Self {
             token: Mutex::new(CachedToken {
-                token: Some(token),
-                version: FileVersion::of(&home.auth_token_file()),
+                token: Some(Token::load(home)?),
+                version: token_version,
                 generation: 0,
             }),
             pairings: Mutex::new(CachedPairings {
                 pairings: home.pairings()?,
-                version: FileVersion::of(&home.paired_file()),
+                version: pairings_version,
             }),
             home: home.clone(),
         })
@@ -69,14 +75,17 @@ impl Secrets {
     /// token.
     pub fn token(&self) -> (Option<Token>, u64) {
         let mut cached = lock(&self.token);
-        let version = FileVersion::of(&self.home.auth_token_file());
-        if version.is_none() || version != cached.version {
-            let loaded = Token::load_or_create(&self.home);
+        let mut version = FileVersion::of(&self.home.auth_token_file());
+        if version.is_none() && Token::load_or_create(&self.home).is_ok() {
+            version = FileVersion::of(&self.home.auth_token_file());
+        }
+        if version != cached.version {
+            let loaded = Token::load(&self.home);
             if let Err(error) = &loaded {
                 tracing::warn!(%error, "no client can connect until the token can be read");
             }
             cached.token = loaded.ok();
-            cached.version = FileVersion::of(&self.home.auth_token_file());
+            cached.version = version;
             cached.generation += 1;
         }
         (cached.token.clone(), cached.generation)
@@ -92,22 +101,13 @@ impl Secrets {
 
     /// Verifies an extension's proof. Returns the relay's own proof too if it is valid.
     pub fn verify(&self, handshake: &Handshake<'_>, proof: &str) -> (Verdict, Option<String>) {
-        let (cached, _) = self.current_pairings();
+        let cached = self.current_pairings();
         let verdict = cached.pairings.verify(handshake, proof, now());
         let own = match &verdict {
             Verdict::Proven { pairing, .. } => cached.pairings.prove(pairing, handshake),
             Verdict::NotPaired | Verdict::WrongProof => None,
         };
         (verdict, own)
-    }
-
-    /// Whether a browser with this id has connected before.
-    pub fn knows(&self, install_id: &str) -> bool {
-        self.current_pairings()
-            .0
-            .pairings
-            .browser(install_id)
-            .is_some()
     }
 
     /// Records that a browser has connected, and returns its name.
@@ -121,17 +121,14 @@ impl Secrets {
             .update_pairings(|pairings| pairings.record_seen(pairing, install_id, browser, now()))
     }
 
-    /// The pairings, if they have changed since they were last read.
-    pub fn changed_pairings(&self) -> Option<Pairings> {
-        let (cached, has_changed) = self.current_pairings();
-        has_changed.then(|| cached.pairings.clone())
+    pub fn with_pairings<T>(&self, read: impl FnOnce(&Pairings) -> T) -> T {
+        read(&self.current_pairings().pairings)
     }
 
-    fn current_pairings(&self) -> (MutexGuard<'_, CachedPairings>, bool) {
+    fn current_pairings(&self) -> MutexGuard<'_, CachedPairings> {
         let mut cached = lock(&self.pairings);
         let version = FileVersion::of(&self.home.paired_file());
-        let has_changed = version != cached.version;
-        if has_changed {
+        if version != cached.version {
             cached.version = version;
             // A file that cannot be read admits nobody.
             cached.pairings = self.home.pairings().unwrap_or_else(|error| {
@@ -139,7 +136,7 @@ impl Secrets {
                 Pairings::default()
             });
         }
-        (cached, has_changed)
+        cached
     }
 }
 

@@ -167,11 +167,12 @@ describe('beside the browser that the user has open', () => {
       await popup.headline('Another browser is connected');
       await own.start();
       await untilReady(up);
-      assert.match(up.printed(), new RegExp(`Ready: relay on 127\\.0\\.0\\.1:${port}, 1 tab\\.`));
-      assert.deepEqual(await pagesOfClient(up), ['about:blank']);
-      await popup.useThisBrowser();
-      await popup.headline('Another browser is connected');
-      await popup.explanation('tabwire up');
+      assert.match(
+        up.printed(),
+        new RegExp(`Ready: relay on 127\\.0\\.0\\.1:${port}, .* 1 tab\\.`),
+      );
+      await popup.explanation('It was started for that browser only.');
+      assert.equal(await popup.offersThisBrowser(), false);
       assert.deepEqual(await pagesOfClient(up), ['about:blank']);
       assert.deepEqual(await tabsOfUser(), untouched);
     };
@@ -187,13 +188,25 @@ describe('beside the browser that the user has open', () => {
         await untilReady(up);
         assert.deepEqual(await pagesOfClient(up), ['about:blank']);
       });
-      // In the same home, it would use the same files.
-      const refused = async ({ child, printed }) => {
-        assert.deepEqual(await once(child, 'exit'), [1, null]);
-        assert.match(printed(), /This home is in use by .*process/);
-      };
-      await withUp(['--browser', CHROMIUM], refused, { home });
       assert.deepEqual(await relay.status(), status);
+      await popup.headline('Connected');
+      assert.deepEqual(await tabsOfUser(), untouched);
+    } finally {
+      await relay.stop({ keepHome: true });
+    }
+  });
+
+  test('uses a relay of the same home, and leaves it to the other browser at the end', async () => {
+    const relay = await startRelay({ home, port });
+    try {
+      await relay.waitForExtension();
+      const use = async (up) => {
+        await untilReady(up);
+        assert.match(up.printed(), new RegExp(`Using the relay on port ${port} `));
+        await popup.headline('Replaced by another browser');
+        assert.deepEqual(await pagesOfClient({ home }), ['about:blank']);
+      };
+      await withUp(['--browser', CHROMIUM], use, { home });
       await popup.headline('Connected');
       assert.deepEqual(await tabsOfUser(), untouched);
     } finally {

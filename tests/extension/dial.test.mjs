@@ -88,7 +88,7 @@ test('reports a busy relay, even if it closes the connection at once', async () 
   socket.receive(busy(facts));
   socket.drop(4409);
   await settle();
-  assert.deepEqual(attempt.outcome, { state: 'busy', holder: 'edge' });
+  assert.deepEqual(attempt.outcome, { state: 'busy', holder: 'edge', canTakeOver: true });
 });
 
 test('reports a relay that closes the connection right after its welcome as gone', async () => {
@@ -116,6 +116,10 @@ for (const [code, outcome] of [
   [4000, { state: 'impostor' }],
   [1000, { state: 'impostor' }],
   [1006, { state: 'impostor' }],
+  // The user's own relay may close with these, too.
+  [1001, { state: 'impostor', timedOut: true }],
+  [1008, { state: 'impostor', timedOut: true }],
+  [1013, { state: 'impostor', timedOut: true }],
 ]) {
   test(`maps close code ${code} to ${outcome.state}`, async () => {
     const { socket, attempt } = await startGreeted();
@@ -130,7 +134,7 @@ test('a connection that closes while hello is being made sends none', async () =
   attempt.socket.receive(challenge(newNonce()));
   attempt.socket.drop(1006);
   await settle();
-  assert.deepEqual(attempt.outcome, { state: 'impostor' });
+  assert.equal(attempt.outcome.state, 'impostor');
   assert.deepEqual(attempt.socket.frames, []);
 });
 

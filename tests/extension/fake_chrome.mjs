@@ -258,8 +258,10 @@ export class FakeBrowser {
       set: this.#api(`storage.${area}.set`, (values) => {
         Object.assign(this[area], structuredClone(values));
       }),
-      remove: this.#api(`storage.${area}.remove`, (key) => {
-        delete this[area][key];
+      remove: this.#api(`storage.${area}.remove`, (keys) => {
+        for (const key of [keys].flat()) {
+          delete this[area][key];
+        }
       }),
     };
   }

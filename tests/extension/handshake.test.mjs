@@ -168,7 +168,7 @@ test('accepts a welcome without a name', async () => {
 test('believes who is connected instead only with the relay’s proof', async () => {
   const { handshake, facts } = await greeted();
   assert.deepEqual(await receive(handshake, busy(facts)), {
-    outcome: { state: 'busy', holder: 'edge' },
+    outcome: { state: 'busy', holder: 'edge', canTakeOver: true },
   });
   const second = await greeted();
   const forged = busy(second.facts, { secret: newNonce() });

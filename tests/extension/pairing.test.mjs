@@ -98,6 +98,15 @@ test('has no secret if pairing.json is missing, unreadable or has none', async (
   assert.deepEqual(await readPairing(), unpaired);
 });
 
+test('a code that is rejected gives way to pairing.json, and gets another chance after it', async () => {
+  const { readPairing, rememberRejected, savePairing } = await installed();
+  await savePairing({ port: 5000, secret: OTHER });
+  await rememberRejected(OTHER);
+  assert.equal((await readPairing()).secret, SECRET);
+  await rememberRejected(SECRET);
+  assert.equal((await readPairing()).secret, OTHER);
+});
+
 // ---- what is remembered ----
 
 test('remembers across restarts which secret was accepted, without storing it', async () => {

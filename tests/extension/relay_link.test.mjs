@@ -148,6 +148,7 @@ test('a browser that is replaced learns by whom when it asks again', async (t) =
   assert.deepEqual(link.status, {
     state: 'replaced',
     holder: 'edge',
+    canTakeOver: true,
     address: '127.0.0.1:4000',
   });
   assert.deepEqual(log, ['replaced', 'replaced']);

@@ -57,11 +57,14 @@ test('impostor: says who listens where, and what to do', () => {
 test('rejected: warns if the pairing was accepted before', () => {
   assert.doesNotMatch(text('rejected').all, /may not be your relay/);
   assert.match(text('rejected', { wasAccepted: true }).all, /may not be your relay/);
+  assert.equal(text('rejected', { wasAccepted: true }).tone, 'danger');
   assert.match(text('rejected').all, /“tabwire pair”/);
 });
 
 test('busy and replaced: name the other browser if it is known', () => {
   assert.match(text('busy', { holder: 'edge' }).all, /connected to “edge”/);
+  assert.match(text('busy', { canTakeOver: true }).all, /one browser at a time/);
+  assert.match(text('busy', { canTakeOver: false }).all, /for that browser only/);
   assert.match(text('replaced', { holder: 'edge' }).all, /now connected to “edge” instead of this/);
   assert.match(text('replaced').all, /now connected to another browser instead of this/);
 });

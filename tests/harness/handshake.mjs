@@ -42,5 +42,5 @@ export const welcome = (facts, { secret, name = 'chrome' } = {}) => ({
 
 export const busy = (facts, { secret, holder = 'edge' } = {}) => ({
   method: 'busy',
-  params: { proof: proofOf('relay', facts, secret), version: VERSION, holder },
+  params: { proof: proofOf('relay', facts, secret), version: VERSION, holder, canTakeOver: true },
 });

@@ -26,6 +26,8 @@ export async function openPopup(chromium) {
       await page.getByLabel('Relay', { exact: true }).fill(String(port));
       await page.getByRole('button', { name: 'Save' }).click();
     },
+    offersThisBrowser: () =>
+      page.getByRole('button', { name: 'Use this browser instead' }).isVisible(),
     useThisBrowser: () => page.getByRole('button', { name: 'Use this browser instead' }).click(),
     async close() {
       await page.close();

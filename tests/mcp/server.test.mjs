@@ -38,6 +38,16 @@ test('offers two tools that cost few tokens and carry hints', async () => {
   assert.ok(client.getInstructions().length < 600);
 });
 
+test('the relay knows the agent by the name of its host', async () => {
+  await agent.run('1');
+  const slot = await fetch(`http://127.0.0.1:${shared.chain.relay.port}/client-slot`);
+  const { connected } = await slot.json();
+  assert.deepEqual(
+    connected.map(({ name }) => name),
+    ['tests 1'],
+  );
+});
+
 test('works with the MCP inspector', async () => {
   const inspector = fileURLToPath(new URL('../node_modules/.bin/mcp-inspector', import.meta.url));
   const { relay } = shared.chain;

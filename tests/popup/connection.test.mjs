@@ -141,7 +141,9 @@ test('a missing relay leaves nothing on the extension’s error page', async (t)
   const { port } = relay;
   await relay.stop();
   await headline('Not connected');
-  await explanation(`No relay found at 127.0.0.1:${port}. Start one with “tabwire serve”.`);
+  await explanation(
+    `No relay found at 127.0.0.1:${port}. Start one with “tabwire serve --port ${port}”.`,
+  );
   await inWorker(() => {
     globalThis.probes = 0;
     const { fetch } = globalThis;

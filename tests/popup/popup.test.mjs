@@ -259,7 +259,9 @@ test('explains what to do when the relay stops, and reconnects when it is back',
   const { home, port } = chain.relay;
   await chain.relay.stop({ keepHome: true });
   await waitForHeadline('Not connected');
-  await waitForExplanation(`No relay found at ${relayAddress()}. Start one with “tabwire serve”.`);
+  await waitForExplanation(
+    `No relay found at ${relayAddress()}. Start one with “tabwire serve --port`,
+  );
   chain.relay = await startRelay({ home, port });
   await waitForHeadline('Connected');
 });

@@ -54,7 +54,7 @@ async fn status_shows_connections_as_json() {
     );
     assert_eq!(
         status["relay"],
-        json!({ "status": "ok", "extension": true, "browsers": 1, "targets": 2, "clients": 1 })
+        json!({ "status": "ok", "mode": "single-active", "extension": true, "browsers": 1, "targets": 2, "clients": 1 })
     );
     assert_eq!(
         (&status["clientSlot"]["busy"], &status["clientSlot"]["mode"]),

@@ -73,10 +73,11 @@ async fn files_are_private_under_any_umask() {
         .await;
         let home = relay.home();
         assert_eq!(mode(&home), 0o700, "umask {umask}");
-        for name in ["auth-token", "cdp-url", "state.json"] {
+        relay.installation();
+        for name in ["auth-token", "cdp-url", "state.json", "paired.json"] {
             assert_eq!(mode(&home.join(name)), 0o600, "{name}, umask {umask}");
         }
-        assert_eq!(names_in(&home).len(), 3, "{:?}", names_in(&home));
+        assert_eq!(names_in(&home).len(), 5, "{:?}", names_in(&home));
     }
 }
 

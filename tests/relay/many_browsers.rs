@@ -178,6 +178,28 @@ async fn nothing_crosses_between_browsers() {
 }
 
 #[tokio::test]
+async fn unpaired_browser_is_gone() {
+    let (relay, [_first, second]) = start().await;
+    run(&relay.home(), &["unpair", "chrome"], &[]);
+    until("it is gone", async || {
+        let names = get(&relay, "/browsers").await.json();
+        (names.as_array().unwrap().len() == 1).then_some(())
+    })
+    .await;
+    let response = get(&relay, "/client-slot?browser=chrome").await;
+    assert_eq!(response.status, 404);
+    drop(second);
+}
+
+#[tokio::test]
+async fn status_without_a_browser_is_not_an_error() {
+    let relay = Relay::start(MANY).await;
+    let exit = run(&relay.home(), &["status"], &[]);
+    assert_eq!(exit.code, Some(0), "{exit:?}");
+    assert!(exit.stdout.contains("not connected"), "{exit:?}");
+}
+
+#[tokio::test]
 async fn commands_take_a_browser_by_name() {
     let (relay, _extensions) = start().await;
     let exit = run(&relay.home(), &["cdp-url", "--browser", "chrome-2"], &[]);
@@ -185,8 +207,12 @@ async fn commands_take_a_browser_by_name() {
         exit.stdout.trim().ends_with("&browser=chrome-2"),
         "{exit:?}"
     );
-    let exit = run(&relay.home(), &["cdp-url"], &[("TABWIRE_BROWSER", "work")]);
-    assert!(exit.stdout.trim().ends_with("&browser=work"), "{exit:?}");
+    let exit = run(
+        &relay.home(),
+        &["cdp-url"],
+        &[("TABWIRE_BROWSER", "chrome")],
+    );
+    assert!(exit.stdout.trim().ends_with("&browser=chrome"), "{exit:?}");
     let exit = run(&relay.home(), &["cdp-url", "--browser", "a&b"], &[]);
     assert_eq!(exit.code, Some(2), "{exit:?}");
     let exit = run(&relay.home(), &["status"], &[]);

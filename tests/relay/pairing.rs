@@ -70,6 +70,48 @@ async fn unpaired_browser_is_disconnected_at_once_and_stays_out() {
     assert_eq!(browsers(&relay)["paired"], json!([]));
 }
 
+/// Every handshake reads the pairings. None of them may swallow the change.
+#[tokio::test]
+async fn unpaired_browser_is_disconnected_while_another_one_keeps_trying() {
+    let (relay, extension, _client) = start(&[1]).await;
+    let other = relay.installation().with_id(2);
+    let trying = async {
+        loop {
+            let _ = ScriptedExtension::prove(&relay, &other, EXTENSION_ID, false).await;
+        }
+    };
+    let unpairing = async {
+        tabwire(&relay, &["unpair", "chrome"]);
+        extension.wait_for_close().await.unwrap().0
+    };
+    tokio::select! {
+        code = unpairing => assert_eq!(code, 4401),
+        () = trying => {}
+    }
+}
+
+#[tokio::test]
+async fn clients_of_an_unpaired_browser_are_disconnected() {
+    let (relay, _extension, mut client) = start(&[1]).await;
+    tabwire(&relay, &["unpair", "chrome"]);
+    let (_, reason) = client.wait_for_close().await.unwrap();
+    assert!(reason.contains("no longer paired"), "{reason}");
+}
+
+#[tokio::test]
+async fn unpaired_browser_stays_out_although_another_one_shares_its_folder() {
+    let (relay, first, _client) = start(&[1]).await;
+    first.drop_connection().await;
+    let second = relay.installation().with_id(2);
+    let second = ScriptedExtension::take_over(&relay, &second, &[]).await;
+    second.until_called("listTabs", 1).await;
+    let exit = tabwire(&relay, &["unpair", "chrome"]);
+    assert!(exit.stdout.contains("also used by chrome-2"), "{exit:?}");
+    let installation = relay.installation();
+    let refused = ScriptedExtension::prove(&relay, &installation, EXTENSION_ID, false).await;
+    assert_eq!(refused.unwrap_err().close, Some(4401));
+}
+
 #[tokio::test]
 async fn code_pairs_one_browser() {
     let relay = Relay::start(&[]).await;

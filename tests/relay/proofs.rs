@@ -157,6 +157,7 @@ async fn unproven_connection_does_not_disturb_a_browser() {
 
 #[tokio::test]
 async fn proof_for_another_address_is_refused() {
+    // A program in the middle forwards the relay's challenge, but the extension dialled its port.
     let relay = Relay::start(&[]).await;
     let other = Relay::start(&[]).await;
     let installation = relay.installation();
@@ -171,26 +172,12 @@ async fn proof_for_another_address_is_refused() {
     }
 }
 
-/// A program that takes the place of the relay on another port and forwards everything.
-#[tokio::test]
-async fn man_in_the_middle_proves_nothing_to_either_side() {
-    let relay = Relay::start(&[]).await;
-    let middle = tokio::net::TcpListener::bind(("127.0.0.1", 0))
-        .await
-        .unwrap();
-    let port = middle.local_addr().unwrap().port();
-    let installation = relay.installation();
-    // The extension dials the program in the middle, which forwards the relay's challenge.
-    let dialled = format!("127.0.0.1:{port}");
-    let hello = |challenge: &str| installation.hello(challenge, &dialled, false).message;
-    assert_eq!(refusal(&relay, hello).await, 4401);
-}
-
 /// What an attacker can do without the secret, with everything that passed on other connections.
 #[tokio::test]
 async fn ten_thousand_forged_proofs_are_all_refused() {
     const FORGERIES: usize = 10_000;
-    const AT_ONCE: usize = 20;
+    /// As many as the relay lets wait at the same time.
+    const AT_ONCE: usize = 8;
     let (relay, _extension, mut client) = start(&[1]).await;
     let installation = relay.installation();
     let (recorded, answer) = recorded_handshake(&relay, &installation).await;
@@ -225,8 +212,14 @@ async fn ten_thousand_forged_proofs_are_all_refused() {
             async move { refusal(relay, |challenge| forge(batch * AT_ONCE + at, challenge)).await }
         });
         for code in join_all(codes).await {
-            // 0 and 1013: the connection had to go before it was answered.
-            assert!(matches!(code, 4401 | 4403 | 1013 | 0), "{code}");
+            // 1013: wrong, and one of many.
+            assert!(matches!(code, 4401 | 4403 | 1013), "{code}");
+        }
+        if batch % 100 == 0 {
+            // Proofs are still checked: a valid one is not taken for a forgery.
+            let valid = installation.with_id(8);
+            let refused = ScriptedExtension::prove(&relay, &valid, EXTENSION_ID, false).await;
+            assert_eq!(refused.unwrap_err().close, Some(4409));
         }
     }
     let targets = client.ok("Target.getTargets", json!({})).await;
@@ -246,13 +239,8 @@ async fn recorded_handshake(relay: &Relay, installation: &Installation) -> (Valu
 }
 
 #[tokio::test]
-async fn many_wrong_proofs_do_not_keep_a_known_browser_out() {
+async fn many_wrong_proofs_keep_nobody_out() {
     let relay = Relay::start(&[]).await;
-    ScriptedExtension::connect(&relay, &[])
-        .await
-        .drop_connection()
-        .await;
-    relay.until_extension(false).await;
     let stranger = Installation {
         secret: Secret::random(),
         ..relay.installation().with_id(9)

@@ -1,7 +1,8 @@
-//! The token appears in no output of the relay, at any log level, and not in its arguments.
+//! Neither the token nor a browser's secret appears in the relay's output, at any log level, or in
+//! its arguments.
 
 use rustix::process::Signal;
-use tabwire_tests::{Client, Relay, ScriptedExtension, StartOptions, http, tab};
+use tabwire_tests::{Client, Relay, ScriptedExtension, StartOptions, http, run, tab};
 
 use crate::setup::{attach, evaluate};
 
@@ -25,7 +26,7 @@ async fn present_token(port: u16, token: &str) {
 }
 
 #[tokio::test]
-async fn trace_logs_do_not_contain_the_token() {
+async fn trace_logs_do_not_contain_the_token_or_a_secret() {
     let relay = Relay::start_with(StartOptions {
         environment: &[("TABWIRE_LOG", "trace")],
         ..StartOptions::default()
@@ -40,12 +41,17 @@ async fn trace_logs_do_not_contain_the_token() {
     client.send_text("nonsense").await;
     client.reply_without_id().await;
     client.close().await;
+    let code = run(&relay.home(), &["pair"], &[("TABWIRE_LOG", "trace")]);
+    assert!(!code.stderr.contains(code.stdout.trim()), "{}", code.stderr);
+    let secrets = [token, relay.installation().secret.reveal()];
     let exit = relay.stop(Signal::TERM).await.exit;
     assert_eq!(exit.code, Some(0));
     assert!(exit.stderr.contains("TRACE"), "{}", exit.stderr);
     for (name, text) in [("stdout", exit.stdout), ("stderr", exit.stderr)] {
-        let line = text.lines().find(|line| line.contains(&token));
-        assert_eq!(line, None, "in {name}");
+        for secret in &secrets {
+            let line = text.lines().find(|line| line.contains(secret));
+            assert_eq!(line, None, "in {name}");
+        }
     }
 }
 
@@ -53,5 +59,7 @@ async fn trace_logs_do_not_contain_the_token() {
 async fn process_arguments_do_not_contain_the_token() {
     let relay = Relay::start(&[]).await;
     let arguments = std::fs::read(format!("/proc/{}/cmdline", relay.pid())).unwrap();
-    assert!(!String::from_utf8_lossy(&arguments).contains(&relay.token()));
+    let arguments = String::from_utf8_lossy(&arguments);
+    assert!(!arguments.contains(&relay.token()));
+    assert!(!arguments.contains(&relay.installation().secret.reveal()));
 }

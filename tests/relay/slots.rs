@@ -61,16 +61,29 @@ async fn browser_that_the_user_prefers_takes_the_slot() {
 }
 
 #[tokio::test]
+async fn client_that_named_a_browser_is_not_moved_to_another() {
+    let relay = Relay::start(MULTI_CLIENT).await;
+    let _first = ScriptedExtension::connect(&relay, &[tab(1)]).await;
+    let mut named = Client::connect_to(&relay, "chrome").await;
+    let mut unnamed = Client::connect(&relay).await;
+    let second = relay.installation().with_id(2);
+    let _second = ScriptedExtension::take_over(&relay, &second, &[tab(2)]).await;
+    assert_eq!(named.wait_for_close().await.unwrap().0, 1001);
+    relay.until_extension(true).await;
+    unnamed.ok("Target.getTargets", json!({})).await;
+}
+
+#[tokio::test]
 async fn browser_that_connects_again_replaces_its_earlier_connection() {
     let (relay, first, mut client, session) = start_with_live_session().await;
     first.stop_replying();
-    let _again = ScriptedExtension::connect(&relay, &[tab(1)]).await;
+    let _again = ScriptedExtension::open(&relay, &[tab(1)]).await;
+    assert_eq!(first.wait_for_close().await.unwrap().0, 4409);
     let params = json!({ "expression": "2" });
     let result = client
         .ok_in(&session, "Runtime.evaluate", params.clone())
         .await;
     assert_eq!(result, echo("Runtime.evaluate", &params));
-    assert_eq!(first.wait_for_close().await.unwrap().0, 4409);
 }
 
 /// Depends on the relay's clock: it pings every 5 seconds and waits 10 seconds for the pong.
@@ -218,13 +231,13 @@ async fn root_page_shows_only_counts() {
     let relay = Relay::start(MULTI_CLIENT).await;
     assert_eq!(
         relay.get("/").await,
-        json!({ "status": "ok", "extension": false, "browsers": 0, "targets": 0, "clients": 0 })
+        json!({ "status": "ok", "mode": "multi-client", "extension": false, "browsers": 0, "targets": 0, "clients": 0 })
     );
     let extension = ScriptedExtension::connect(&relay, &[tab(1), tab(2), tab(3)]).await;
     let (first, _second) = (Client::connect(&relay).await, Client::connect(&relay).await);
     assert_eq!(
         relay.get("/").await,
-        json!({ "status": "ok", "extension": true, "browsers": 1, "targets": 3, "clients": 2 })
+        json!({ "status": "ok", "mode": "multi-client", "extension": true, "browsers": 1, "targets": 3, "clients": 2 })
     );
     extension
         .send_event("tabRemoved", json!({ "tabId": 2 }))
@@ -236,8 +249,7 @@ async fn root_page_shows_only_counts() {
     first.close().await;
     relay.until_clients(1).await;
     extension.drop_connection().await;
-    let expected =
-        json!({ "status": "ok", "extension": false, "browsers": 0, "targets": 0, "clients": 1 });
+    let expected = json!({ "status": "ok", "mode": "multi-client", "extension": false, "browsers": 0, "targets": 0, "clients": 1 });
     until("the extension is disconnected", async || {
         (relay.get("/").await == expected).then_some(())
     })

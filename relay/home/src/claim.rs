@@ -37,6 +37,15 @@ impl Home {
         }))
     }
 
+    /// Removes the files of a relay that was killed. Does nothing while a relay owns the home.
+    pub fn remove_stale_files(&self) {
+        if let Ok(Some(_claim)) = self.claim() {
+            for file in [self.cdp_url_file(), self.state_file()] {
+                let _ = fs::remove_file(file);
+            }
+        }
+    }
+
     /// Names the relay that owns this home, for a message to the user.
     pub fn owner(&self) -> String {
         self.last_relay()

@@ -67,20 +67,20 @@ impl Home {
         self.path.join("relay.log")
     }
 
-    /// The extension of the browser that `tabwire up` starts.
-    pub fn extension_folder(&self) -> PathBuf {
-        self.path.join("extension")
-    }
-
     /// The extension that the user loads. It is beside the home and not in it, because folder
     /// pickers do not show hidden folders.
     pub fn visible_extension_folder(&self) -> PathBuf {
         self.path.with_file_name("Tabwire Extension")
     }
 
-    /// The profile of the browser that `tabwire up` starts.
-    pub fn profile_folder(&self) -> PathBuf {
-        self.path.join("profile")
+    /// The extension and the profile of a browser that the relay launches, by its name.
+    pub fn launched_folder(&self, name: &str) -> PathBuf {
+        self.path.join("launched").join(name)
+    }
+
+    /// The folders of browsers that leave nothing behind.
+    pub fn temporary_folder(&self) -> PathBuf {
+        self.path.join("temporary")
     }
 
     /// The script runner and its packages, one folder per version.

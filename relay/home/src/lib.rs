@@ -23,6 +23,7 @@ pub use pairing_file::now;
 pub use proof::{Handshake, PROTOCOL, Role, Secret, is_install_id, is_nonce, new_nonce};
 pub use query::{
     BrowserReport, ClientReport, RelayStatus, SlotReport, TabInUse, get_json, get_json_with_token,
+    post_json,
 };
 pub use state::State;
 pub use token::Token;

@@ -36,6 +36,9 @@ struct Pairing {
     /// What its first browser is called.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     name: Option<String>,
+    /// Whether any browser has connected with it.
+    #[serde(default)]
+    used: bool,
     #[serde(default)]
     browsers: Vec<PairedBrowser>,
     /// Installation ids that may not use this secret any more, although others may.
@@ -95,7 +98,8 @@ pub enum NameFault {
 
 impl Pairings {
     /// The secret of a folder that the extension is written to. A secret that the folder already
-    /// has stays valid, so that writing a newer version needs no new pairing.
+    /// has stays valid, so that writing a newer version needs no new pairing, wherever the folder
+    /// was moved to. After a browser of the folder was unpaired, the folder gets a new one.
     pub fn pair_folder(
         &mut self,
         folder: &Path,
@@ -104,19 +108,22 @@ impl Pairings {
         now: u64,
     ) -> (PairingId, Secret) {
         let origin = Origin::Folder(folder.to_owned());
-        let known = self.pairings.iter_mut().find(|pairing| {
-            pairing.origin == origin && present.is_some_and(|present| *present == pairing.secret)
-        });
-        if let Some(pairing) = known {
-            pairing.name = name.map(str::to_owned).or(pairing.name.take());
-            return (pairing.id.clone(), pairing.secret.clone());
-        }
-        // A folder that was removed and written again: its old secret is in no folder any more.
-        if let Some(pairing) = self.pairings.iter_mut().find(|p| p.origin == origin) {
+        let has_secret = |pairing: &Pairing| {
+            pairing.origin != Origin::Code && present.is_some_and(|own| *own == pairing.secret)
+        };
+        let by_secret = self.pairings.iter().position(has_secret);
+        let by_folder = || self.pairings.iter().position(|p| p.origin == origin);
+        let found = by_secret.or_else(by_folder);
+        let Some(pairing) = found.and_then(|at| self.pairings.get_mut(at)) else {
+            return self.add(origin, name, now);
+        };
+        if by_secret.is_none() || !pairing.revoked.is_empty() {
             pairing.secret = Secret::random();
-            return (pairing.id.clone(), pairing.secret.clone());
+            pairing.revoked.clear();
         }
-        self.add(origin, name, now)
+        pairing.origin = origin;
+        pairing.name = name.map(str::to_owned).or(pairing.name.take());
+        (pairing.id.clone(), pairing.secret.clone())
     }
 
     /// The secret of a code that the user pastes into the popup.
@@ -131,6 +138,7 @@ impl Pairings {
             origin,
             created: now,
             name: name.map(str::to_owned),
+            used: false,
             browsers: Vec::new(),
             revoked: Vec::new(),
         };
@@ -147,16 +155,17 @@ impl Pairings {
         });
     }
 
-    /// A browser that has connected before must use the secret of its pairing, or a code that was
-    /// made for it since. This way no browser can pose as another one.
+    /// A browser that has connected before must use the secret of its pairing, or one that was made
+    /// since and that nobody has used. This way no browser can pose as another one.
     pub fn verify(&self, handshake: &Handshake<'_>, proof: &str, now: u64) -> Verdict {
         let install_id = handshake.install_id;
         let own = self.pairings.iter().find(|p| p.has(install_id));
-        let candidates = self.pairings.iter().filter(|pairing| match own {
-            Some(own) => own.id == pairing.id || pairing.is_unused_code(now),
-            None => pairing.origin != Origin::Code || pairing.is_unused_code(now),
-        });
-        let mut proven = candidates.filter(|pairing| {
+        let may_use = |pairing: &&Pairing| match own {
+            Some(own) if own.id == pairing.id => true,
+            Some(own) => pairing.is_unused(now) && pairing.created >= own.created,
+            None => pairing.accepts_new_browsers(now),
+        };
+        let mut proven = self.pairings.iter().filter(may_use).filter(|pairing| {
             !pairing.revoked.iter().any(|id| id == install_id)
                 && pairing.secret.verify(Role::Extension, handshake, proof)
         });
@@ -177,7 +186,8 @@ impl Pairings {
     }
 
     /// Records that a browser has connected, and returns its name. `brand` is what a new one is
-    /// named after.
+    /// named after. `None`: it may not connect after all, because something has changed since its
+    /// proof.
     pub fn record_seen(
         &mut self,
         id: &PairingId,
@@ -185,8 +195,17 @@ impl Pairings {
         (brand, product): (&str, &str),
         now: u64,
     ) -> Option<String> {
+        let pairing = self.pairings.iter().find(|pairing| pairing.id == *id)?;
+        let may_connect = pairing.has(install_id) || pairing.accepts_new_browsers(now);
+        if !may_connect || !self.is_paired(id, install_id) {
+            return None;
+        }
         let known = self.take_browser(install_id);
         let free_name = self.free_name(id, brand);
+        // A code that its browser has left must not admit another one.
+        self.pairings.retain(|p| {
+            p.id == *id || p.origin != Origin::Code || !p.browsers.is_empty() || !p.used
+        });
         let pairing = self.pairings.iter_mut().find(|pairing| pairing.id == *id)?;
         let browser = PairedBrowser {
             product: product.to_owned(),
@@ -200,6 +219,7 @@ impl Pairings {
             })
         };
         let name = browser.name.clone();
+        pairing.used = true;
         pairing.browsers.push(browser);
         pairing.browsers.sort_by_key(|browser| browser.last_seen);
         let surplus = pairing.browsers.len().saturating_sub(MAX_BROWSERS);
@@ -225,7 +245,11 @@ impl Pairings {
         let stem = chosen
             .or((check_name(brand).is_ok()).then_some(brand))
             .unwrap_or("browser");
-        let numbered = (2..).map(|number| format!("{stem}-{number}"));
+        let numbered = (2..).map(|number| {
+            let suffix = format!("-{number}");
+            let length = stem.len().min(MAX_NAME - suffix.len());
+            format!("{}{suffix}", stem.get(..length).unwrap_or_default())
+        });
         std::iter::once(stem.to_owned())
             .chain(numbered)
             .find(|name| self.named(name).is_none())
@@ -250,12 +274,14 @@ impl Pairings {
         Ok(())
     }
 
-    /// Removes a browser. Its secret goes with it, unless other browsers have the same one.
-    pub fn unpair(&mut self, name: &str) -> Result<PairedBrowser, NameFault> {
+    /// Removes a browser. Its secret goes with it, unless other browsers have the same one; then this
+    /// installation alone is refused. Returns the browser, and the names of those others.
+    pub fn unpair(&mut self, name: &str) -> Result<(PairedBrowser, Vec<String>), NameFault> {
         let unknown = || NameFault::Unknown(name.to_owned());
         let install_id = self.named(name).ok_or_else(unknown)?.install_id.clone();
         let at = self.pairings.iter().position(|p| p.has(&install_id));
         let removed = self.take_browser(&install_id).ok_or_else(unknown)?;
+        let mut sharing = Vec::new();
         if let Some(at) = at
             && let Some(pairing) = self.pairings.get_mut(at)
         {
@@ -263,9 +289,16 @@ impl Pairings {
                 self.pairings.remove(at);
             } else {
                 pairing.revoked.push(install_id);
+                sharing.extend(pairing.browsers.iter().map(|browser| browser.name.clone()));
             }
         }
-        Ok(removed)
+        Ok((removed, sharing))
+    }
+
+    /// Removes the pairing of a folder, with all its browsers.
+    pub fn unpair_folder(&mut self, folder: &Path) {
+        let origin = Origin::Folder(folder.to_owned());
+        self.pairings.retain(|pairing| pairing.origin != origin);
     }
 
     pub fn browsers(&self) -> impl Iterator<Item = &PairedBrowser> {
@@ -300,11 +333,19 @@ impl Pairing {
         self.position(install_id).is_some()
     }
 
-    /// A code admits one browser.
-    fn is_unused_code(&self, now: u64) -> bool {
-        self.origin == Origin::Code
-            && self.browsers.is_empty()
-            && now.saturating_sub(self.created) < CODE_LIFETIME
+    /// Whether a browser that has never connected may use this secret. A code admits one browser,
+    /// and a folder no new one after one of its browsers was unpaired.
+    fn accepts_new_browsers(&self, now: u64) -> bool {
+        match self.origin {
+            Origin::Code => self.is_unused(now),
+            Origin::Folder(_) => self.revoked.is_empty(),
+        }
+    }
+
+    fn is_unused(&self, now: u64) -> bool {
+        let is_valid =
+            self.origin != Origin::Code || now.saturating_sub(self.created) < CODE_LIFETIME;
+        !self.used && self.browsers.is_empty() && is_valid
     }
 }
 

@@ -1,14 +1,18 @@
 //! Reads and writes `paired.json`. The relay and several commands change it, so each change is made
 //! under a lock.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::time::SystemTime;
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
 
 use crate::error::Error;
 use crate::folder::Home;
 use crate::pairing::Pairings;
+
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
+const LOCK_INTERVAL: Duration = Duration::from_millis(5);
 
 impl Home {
     /// The paired browsers. A missing file means that there are none.
@@ -34,8 +38,7 @@ impl Home {
             .mode(0o600)
             .open(&lock_file)
             .map_err(Error::io("open", &lock_file))?;
-        // On a file system without locks, changes at the same moment may be lost.
-        let _ = lock.lock();
+        wait_for(&lock).map_err(Error::io("lock", &lock_file))?;
         let mut pairings = self.pairings()?;
         pairings.forget_unused_codes(now());
         let outcome = change(&mut pairings);
@@ -43,6 +46,23 @@ impl Home {
             .map_err(|error| Error::io("write", &path)(error.into()))?;
         self.write_private(&path, &text)?;
         Ok(outcome)
+    }
+}
+
+/// Locks a file that others hold for a moment only.
+fn wait_for(file: &File) -> io::Result<()> {
+    let deadline = Instant::now() + LOCK_TIMEOUT;
+    loop {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
+                thread::sleep(LOCK_INTERVAL);
+            }
+            Err(TryLockError::WouldBlock) => {
+                return Err(io::Error::other("another tabwire command holds it"));
+            }
+            // On a file system without locks, changes at the same moment may be lost.
+            Ok(()) | Err(TryLockError::Error(_)) => return Ok(()),
+        }
     }
 }
 

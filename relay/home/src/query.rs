@@ -13,6 +13,8 @@ use tokio::net::TcpStream;
 use crate::token::Token;
 
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(2);
+/// Launching a browser takes a while.
+const ACTION_TIMEOUT: Duration = Duration::from_secs(40);
 const MAX_RESPONSE: u64 = 4 << 20;
 
 /// The response to `GET /`: counts, nothing private. A reader needs only `extension`; the rest may
@@ -21,14 +23,28 @@ const MAX_RESPONSE: u64 = 4 << 20;
 pub struct RelayStatus {
     #[serde(default)]
     pub status: String,
+    /// `single-active` or `multi-client`.
+    #[serde(default)]
+    pub mode: String,
     pub extension: bool,
     /// How many browsers are connected.
     #[serde(default)]
     pub browsers: usize,
+    /// Whether the relay launches a browser when a client needs one.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub launches: bool,
     #[serde(default)]
     pub targets: usize,
     #[serde(default)]
     pub clients: usize,
+}
+
+#[allow(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 /// The response to `GET /client-slot`. A reader needs only `busy`; the rest may be missing.
@@ -58,7 +74,7 @@ pub struct ClientReport {
     pub id: String,
     /// What the client calls itself.
     pub name: String,
-    /// The name of its process. Only Linux tells.
+    /// The name of its process. Known only on Linux.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -95,6 +111,9 @@ pub struct TabInUse {
 pub struct BrowserReport {
     pub name: String,
     pub product: String,
+    /// The extension's version. Empty unless it is connected.
+    #[serde(default)]
+    pub extension: String,
     pub connected: bool,
     pub tabs: usize,
     pub clients: Vec<ClientReport>,
@@ -107,18 +126,73 @@ pub async fn get_json_with_token<T: DeserializeOwned>(
     path: &str,
     token: &Token,
 ) -> io::Result<T> {
-    let header = format!("Authorization: Bearer {}\r\n", token.reveal());
-    fetch(port, path, &header).await
+    let request = Request {
+        method: "GET",
+        path,
+        token: Some(token),
+        body: "",
+    };
+    fetch(port, &request, RESPONSE_TIMEOUT).await
+}
+
+/// Asks a relay to do something. As for `get_json_with_token`, it must own the home.
+pub async fn post_json<T: DeserializeOwned>(
+    port: u16,
+    path: &str,
+    token: &Token,
+    body: &str,
+) -> io::Result<T> {
+    let request = Request {
+        method: "POST",
+        path,
+        token: Some(token),
+        body,
+    };
+    fetch(port, &request, ACTION_TIMEOUT).await
 }
 
 /// Fetches JSON from a relay on this machine. A relay sends short responses with a length, so a
 /// full HTTP client would be more than this needs.
 pub async fn get_json<T: DeserializeOwned>(port: u16, path: &str) -> io::Result<T> {
-    fetch(port, path, "").await
+    let request = Request {
+        method: "GET",
+        path,
+        token: None,
+        body: "",
+    };
+    fetch(port, &request, RESPONSE_TIMEOUT).await
 }
 
-async fn fetch<T: DeserializeOwned>(port: u16, path: &str, header: &str) -> io::Result<T> {
-    let response = tokio::time::timeout(RESPONSE_TIMEOUT, get(port, path, header)).await??;
+struct Request<'a> {
+    method: &'a str,
+    path: &'a str,
+    token: Option<&'a Token>,
+    /// JSON.
+    body: &'a str,
+}
+
+impl Request<'_> {
+    fn text(&self, port: u16) -> String {
+        let Self {
+            method, path, body, ..
+        } = self;
+        let token = self.token.map(Token::reveal);
+        let token = token.map(|token| format!("Authorization: Bearer {token}\r\n"));
+        let length = body.len();
+        format!(
+            "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n{}Connection: close\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}",
+            token.unwrap_or_default()
+        )
+    }
+}
+
+async fn fetch<T: DeserializeOwned>(
+    port: u16,
+    request: &Request<'_>,
+    timeout: Duration,
+) -> io::Result<T> {
+    let exchange = exchange(port, request.text(port));
+    let response = tokio::time::timeout(timeout, exchange).await??;
     let (head, body) = response
         .split_once("\r\n\r\n")
         .ok_or_else(|| io::Error::other("not an HTTP response"))?;
@@ -141,11 +215,8 @@ fn error_of(head: &str, body: &str) -> String {
     )
 }
 
-async fn get(port: u16, path: &str, header: &str) -> io::Result<String> {
+async fn exchange(port: u16, request: String) -> io::Result<String> {
     let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await?;
-    let request = format!(
-        "GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n{header}Connection: close\r\n\r\n"
-    );
     stream.write_all(request.as_bytes()).await?;
     let mut response = String::new();
     stream

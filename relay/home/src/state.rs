@@ -34,8 +34,8 @@ impl State {
         serde_json::from_slice(&fs::read(home.state_file()).ok()?).ok()
     }
 
-    /// False while the file is still the one of a previous relay.
-    fn is_alive(self) -> bool {
+    /// Whether the process lives. It may be another one by now, if the relay has exited.
+    pub fn is_alive(self) -> bool {
         let pid = i32::try_from(self.pid).ok().and_then(Pid::from_raw);
         pid.is_some_and(|pid| test_kill_process(pid).is_ok())
     }

@@ -40,49 +40,90 @@ impl Copy<'_> {
 
     fn extract(&self) -> io::Result<()> {
         let folder = self.folder;
-        fs::create_dir_all(folder)?;
         // Whoever reads the secret can pose as this browser.
         fs::set_permissions(folder, fs::Permissions::from_mode(0o700))?;
-        EXTENSION.extract(folder)?;
+        for file in EXTENSION.files() {
+            let name = file.path();
+            if name != Path::new(PAIRING_FILE) {
+                replace(folder, name, 0o644, file.contents())?;
+            }
+        }
         let pairing = serde_json::json!({
             "port": self.port,
             "secret": self.secret.reveal(),
             "welcome": self.shows_welcome,
         });
-        let mut file = tempfile::Builder::new()
-            .permissions(fs::Permissions::from_mode(0o600))
-            .tempfile_in(folder)?;
-        writeln!(file, "{pairing}")?;
-        file.persist(folder.join(PAIRING_FILE))?;
-        Ok(())
+        replace(
+            folder,
+            Path::new(PAIRING_FILE),
+            0o600,
+            format!("{pairing}\n").as_bytes(),
+        )
     }
 }
 
-/// The extension is never written into a folder that contains other files.
-pub fn check_folder(folder: &Path) -> Result<(), Error> {
-    let has_other_files = folder.is_dir()
-        && fs::read_dir(folder).is_ok_and(|mut files| files.next().is_some())
-        && !folder.join("manifest.json").is_file();
-    if has_other_files {
-        return Err(Error::OtherFiles(folder.to_owned()));
-    }
+/// Replaces a file as a whole. Never writes through a link, or into another name of a file.
+fn replace(folder: &Path, name: &Path, mode: u32, content: &[u8]) -> io::Result<()> {
+    let mut file = tempfile::Builder::new()
+        .permissions(fs::Permissions::from_mode(mode))
+        .tempfile_in(folder)?;
+    file.write_all(content)?;
+    file.persist(folder.join(name))?;
     Ok(())
 }
 
+/// Creates the folder. The extension is never written into a folder of other files.
+fn prepare_folder(folder: &Path) -> Result<(), Error> {
+    let failed = |reason| Error::WriteExtension {
+        folder: folder.to_owned(),
+        reason,
+    };
+    fs::create_dir_all(folder).map_err(failed)?;
+    let is_empty = fs::read_dir(folder).map_err(failed)?.next().is_none();
+    if is_empty || has_extension(folder) {
+        Ok(())
+    } else {
+        Err(Error::OtherFiles(folder.to_owned()))
+    }
+}
+
+/// Whether the folder has a version of this extension. Its key is the same in all of them.
+fn has_extension(folder: &Path) -> bool {
+    let key = |manifest: &[u8]| {
+        let manifest: serde_json::Value = serde_json::from_slice(manifest).ok()?;
+        Some(manifest.get("key")?.as_str()?.to_owned())
+    };
+    let own = EXTENSION.get_file("manifest.json");
+    let own = own.and_then(|manifest| key(manifest.contents()));
+    let present = read_small(&folder.join("manifest.json"));
+    own.is_some() && present.and_then(|manifest| key(&manifest)) == own
+}
+
+/// Reads a small regular file, and never through a link.
+fn read_small(path: &Path) -> Option<Vec<u8>> {
+    const MAX_SIZE: u64 = 64 << 10;
+    let meta = fs::symlink_metadata(path).ok()?;
+    (meta.is_file() && meta.len() <= MAX_SIZE)
+        .then(|| fs::read(path).ok())
+        .flatten()
+}
+
 /// The secret of the copy in this folder, if there is one.
-pub fn present_secret(folder: &Path) -> Option<Secret> {
+fn present_secret(folder: &Path) -> Option<Secret> {
     #[derive(serde::Deserialize)]
     struct Pairing {
         secret: String,
     }
-    let text = fs::read(folder.join(PAIRING_FILE)).ok()?;
+    let text = read_small(&folder.join(PAIRING_FILE))?;
     let pairing: Pairing = serde_json::from_slice(&text).ok()?;
     Secret::parse(&pairing.secret)
 }
 
 /// Pairs a folder with this home's relay. A secret that the folder already has stays valid.
 pub fn pair(home: &Home, folder: &Path, name: Option<&str>) -> Result<(PairingId, Secret), Error> {
-    check_folder(folder)?;
+    prepare_folder(folder)?;
+    // The same folder may be written in several ways.
+    let folder = &fs::canonicalize(folder)?;
     let present = present_secret(folder);
     let paired = home
         .update_pairings(|pairings| pairings.pair_folder(folder, present.as_ref(), name, now()))?;
@@ -159,7 +200,24 @@ mod tests {
     #[test]
     fn refuses_a_folder_with_other_files() {
         let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("thesis.txt"), "x").unwrap();
-        assert!(check_folder(folder.path()).is_err());
+        fs::write(folder.path().join("manifest.json"), r#"{"name":"My app"}"#).unwrap();
+        assert!(prepare_folder(folder.path()).is_err());
+    }
+
+    #[test]
+    fn never_writes_through_a_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let precious = folder.path().join("precious.txt");
+        fs::write(&precious, "years").unwrap();
+        let copy = folder.path().join("copy");
+        fs::create_dir(&copy).unwrap();
+        write(&copy, 1, &Secret::random());
+        fs::remove_file(copy.join("popup.js")).unwrap();
+        fs::hard_link(&precious, copy.join("popup.js")).unwrap();
+        fs::remove_file(copy.join("popup.css")).unwrap();
+        std::os::unix::fs::symlink(&precious, copy.join("popup.css")).unwrap();
+        prepare_folder(&copy).unwrap();
+        write(&copy, 1, &Secret::random());
+        assert_eq!(fs::read_to_string(&precious).unwrap(), "years");
     }
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 use command_fds::{CommandFdExt as _, FdMapping};
 use rustix::process::{Pid, Signal};
+use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
@@ -21,9 +22,20 @@ const LOAD_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long the browser may take to exit before it is killed.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+/// A profile that is used once needs no updates, accounts or statistics.
+const WITHOUT_BACKGROUND_WORK: [&str; 5] = [
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-default-apps",
+    "--disable-sync",
+    "--metrics-recording-only",
+];
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
 pub enum LoadBy {
     /// Whatever the browser supports: a pipe for branded Chrome and Edge, a flag for others
+    #[default]
     Auto,
     /// With --load-extension, which branded Chrome has ignored since version 137
     Flag,
@@ -36,6 +48,8 @@ pub struct Launch<'a> {
     pub profile: &'a Path,
     pub extension: &'a Path,
     pub headless: bool,
+    /// The profile is new, and nobody will use it for anything else.
+    pub is_temporary: bool,
     pub load_by: LoadBy,
     pub arguments: &'a [String],
 }
@@ -118,6 +132,10 @@ impl Launch<'_> {
         }
         if self.headless {
             arguments.push("--headless=new".to_owned());
+            arguments.push("--mute-audio".to_owned());
+        }
+        if self.is_temporary {
+            arguments.extend(WITHOUT_BACKGROUND_WORK.map(str::to_owned));
         }
         if rustix::process::geteuid().is_root() {
             // Chromium refuses to run as root with its sandbox.

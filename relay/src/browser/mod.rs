@@ -4,3 +4,7 @@
 pub mod bundle;
 pub mod detect;
 pub mod launch;
+pub mod launcher;
+mod process;
+mod profile;
+pub mod watchdog;

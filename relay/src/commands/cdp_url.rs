@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use tabwire_home::Home;
+use tabwire_home::{Home, NameFault, Token};
 
 use crate::commands::browser_name;
 use crate::error::Error;
@@ -21,6 +21,16 @@ pub fn run(options: &CdpUrlOptions) -> Result<ExitCode, Error> {
     if home.running_relay().is_none() {
         let home = home.path().to_owned();
         return Err(Error::NoRelay { home });
+    }
+    // The file may be older than the token.
+    Token::load(&home)?;
+    if let Some(name) = &options.browser
+        && !home
+            .pairings()?
+            .browsers()
+            .any(|browser| browser.name.eq_ignore_ascii_case(name))
+    {
+        return Err(NameFault::Unknown(name.clone()).into());
     }
     let file = home.cdp_url_file();
     let url =

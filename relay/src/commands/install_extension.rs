@@ -13,7 +13,7 @@ use crate::error::Error;
 
 #[derive(Debug, Clone, Args)]
 pub struct InstallOptions {
-    /// Folder to write to [default: `Tabwire Extension` in your home folder]
+    /// Folder to write to [default: `Tabwire Extension`, beside Tabwire's home]
     #[arg(long, value_name = "DIR")]
     pub to: Option<PathBuf>,
     /// Port of the relay that the extension connects to
@@ -47,7 +47,7 @@ pub fn run(options: &InstallOptions) -> Result<ExitCode, Error> {
         options.port
     );
     print_line!("");
-    print_line!("Load it once in your browser:");
+    print_line!("Load it once in your browser, or reload it there if you have loaded it before:");
     print_line!("  1. Open chrome://extensions.");
     print_line!("  2. Turn on Developer mode (top right).");
     print_line!("  3. Choose Load unpacked and select that folder.");

@@ -3,8 +3,10 @@
 mod browsers;
 mod cdp_url;
 mod completions;
+mod doctor;
 mod exec;
 mod install_extension;
+mod launch;
 mod man;
 mod mcp;
 mod pair;
@@ -15,10 +17,12 @@ mod service;
 mod session;
 mod snapshot;
 mod status;
+mod stop;
 mod table;
 mod tabs;
 mod unpair;
 mod up;
+mod wrap;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -26,6 +30,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, Parser, Subcommand};
 use tabwire_home::check_name;
 
+use crate::browser::watchdog;
 use crate::error::Error;
 
 /// Turns the browser you already use into a CDP endpoint for Playwright, Puppeteer and agents
@@ -42,10 +47,23 @@ pub enum Command {
     Serve(serve::ServeOptions),
     /// Run the relay and a browser with the extension
     Up(up::UpOptions),
+    /// Launch a browser that connects to the relay; starts a relay if none is running
+    Launch(launch::LaunchCommand),
+    /// Stop a browser that was launched, or the relay
+    Stop(stop::StopOptions),
+    /// Stop a browser that was launched and launch it again
+    Restart(stop::RestartOptions),
+    /// Run a program with the relay's address in its arguments
+    Wrap(wrap::WrapOptions),
+    /// Clean up after a relay that was killed
+    #[command(hide = true)]
+    Watchdog,
     /// Write the bundled extension to a folder, ready to load unpacked
     InstallExtension(install_extension::InstallOptions),
     /// Show relay status and connections
     Status(status::StatusOptions),
+    /// Find out what keeps Tabwire from working
+    Doctor(doctor::DoctorOptions),
     /// Print the CDP URL of the running relay
     ///
     /// Keep the URL secret. It contains the token, which gives full control of your browser.
@@ -79,8 +97,17 @@ impl Command {
         match self {
             Self::Serve(options) => serve::run(&options).await,
             Self::Up(options) => up::run(&options).await,
+            Self::Launch(options) => launch::run(&options).await,
+            Self::Stop(options) => stop::stop(&options).await,
+            Self::Restart(options) => stop::restart(&options).await,
+            Self::Wrap(options) => wrap::run(&options).await,
+            Self::Watchdog => {
+                watchdog::run().await;
+                Ok(ExitCode::SUCCESS)
+            }
             Self::InstallExtension(options) => install_extension::run(&options),
             Self::Status(options) => status::run(&options).await,
+            Self::Doctor(options) => doctor::run(&options).await,
             Self::CdpUrl(options) => cdp_url::run(&options),
             Self::Browsers(options) => browsers::run(&options).await,
             Self::Pair(options) => pair::run(&options),

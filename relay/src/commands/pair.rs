@@ -23,8 +23,8 @@ pub struct PairOptions {
 
 pub fn run(options: &PairOptions) -> Result<ExitCode, Error> {
     let home = Home::open()?;
-    let last = || home.last_relay().map(|state| state.port);
-    let port = options.port.or_else(last).unwrap_or(DEFAULT_PORT);
+    let running = || home.running_relay().map(|state| state.port);
+    let port = options.port.or_else(running).unwrap_or(DEFAULT_PORT);
     let secret =
         home.update_pairings(|pairings| pairings.pair_by_code(options.name.as_deref(), now()))?;
     let code = format!("tabwire:{port}:{}", secret.reveal());

@@ -5,9 +5,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use tabwire_home::{DEFAULT_PORT, Home, NameFault, PairingId};
+use tabwire_home::{DEFAULT_PORT, Home, NameFault};
 
-use crate::browser::bundle;
+use crate::browser::launcher::{LaunchOptions, READY_TIMEOUT};
+use crate::browser::{bundle, detect};
 use crate::commands::browser_name;
 use crate::config::{BrowserMode, ClientMode, Config, OnDisconnect};
 use crate::direct::{Browser, BrowserUrl};
@@ -27,6 +28,10 @@ pub struct ServeOptions {
     /// How many browsers can be connected at the same time
     #[arg(long, value_enum, default_value_t = BrowserMode::One)]
     pub browsers: BrowserMode,
+    /// Launch a browser when the first client needs one: `auto`, a name from `tabwire browsers`, or
+    /// the path of a program
+    #[arg(long, value_name = "BROWSER", conflicts_with = "browser_url")]
+    pub launch: Option<String>,
     /// Use the browser with this debugging port, such as http://127.0.0.1:9222. It needs no extension
     #[arg(long, value_name = "URL")]
     pub browser_url: Option<BrowserUrl>,
@@ -68,10 +73,10 @@ pub struct ServeOptions {
 const OUTBOX_LIMIT: usize = 256 << 20;
 
 impl ServeOptions {
-    /// Starts a relay. `preferred`: the pairing of a browser that is started together with it.
-    pub async fn start(&self, home: Home, preferred: Option<PairingId>) -> Result<Relay, Error> {
+    /// Starts a relay. `launch`: the browser that it launches when a client needs one.
+    pub async fn start(&self, launch: Option<LaunchOptions>) -> Result<Relay, Error> {
+        let home = Home::open()?;
         let direct = match self.browser_url {
-            Some(_) if preferred.is_some() => return Err(Error::UpWithBrowserUrl),
             Some(url) => Some(self.attach(&home, url).await?),
             None => None,
         };
@@ -79,10 +84,9 @@ impl ServeOptions {
             home,
             port: self.port,
             writes_cdp_url: !self.no_cdp_url_file,
-            preferred,
             direct,
         };
-        Relay::start(start, |port| self.config(port)).await
+        Relay::start(start, |port| self.config(port, launch)).await
     }
 
     /// Finds the browser at `--browser-url`. Its name must not be that of a paired browser.
@@ -107,7 +111,7 @@ impl ServeOptions {
         Ok(browser)
     }
 
-    fn config(&self, port: u16) -> Result<Config, Error> {
+    fn config(&self, port: u16, launch: Option<LaunchOptions>) -> Result<Config, Error> {
         let mut extension_ids = vec![bundle::EXTENSION_ID.to_owned()];
         extension_ids.extend(self.extension_ids.iter().cloned());
         let max_message = (self.max_message_mib as usize) << 20;
@@ -118,7 +122,11 @@ impl ServeOptions {
             extension_ids,
             allow_unpaired: self.allow_unpaired,
             debug_http: self.debug_http,
-            core: self.core_config(),
+            core: tabwire_core::Config {
+                launch_timeout: launch.is_some().then_some(READY_TIMEOUT),
+                ..self.core_config()
+            },
+            launch,
             max_message,
             outbox_limit: OUTBOX_LIMIT.max(max_message),
         })
@@ -140,7 +148,15 @@ impl ServeOptions {
 
 pub async fn run(options: &ServeOptions) -> Result<ExitCode, Error> {
     let mut stop = StopSignals::new()?;
-    let mut relay = options.start(Home::open()?, None).await?;
+    let launch = options.launch.as_deref().map(|browser| LaunchOptions {
+        browser: Some(browser.to_owned()).filter(|browser| browser != "auto"),
+        ..LaunchOptions::default()
+    });
+    if let Some(launch) = &launch {
+        // Fail now if there is no such browser.
+        detect::choose(launch.browser.as_deref())?;
+    }
+    let mut relay = options.start(launch).await?;
     print_line!(
         "Tabwire relay on 127.0.0.1:{}, {}.\nCDP URL: {}.\nBrowsers: {}.",
         relay.port(),
@@ -154,8 +170,10 @@ pub async fn run(options: &ServeOptions) -> Result<ExitCode, Error> {
         );
     }
     print_line!("Press Ctrl-C to stop.");
+    let app = relay.app.clone();
     let outcome = tokio::select! {
         () = stop.recv() => Ok(ExitCode::SUCCESS),
+        () = app.stop_requested.notified() => Ok(ExitCode::SUCCESS),
         error = relay.failed() => Err(error),
     };
     relay.stop().await;

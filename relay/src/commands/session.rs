@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use tabwire_home::{Home, Token};
+use tabwire_home::{Home, State, Token};
 use tabwire_mcp::exec::{self, Run};
 use tabwire_mcp::{Error as McpError, Settings};
 
@@ -32,6 +32,31 @@ pub struct SessionOptions {
     /// Memory limit for running code, in MiB
     #[arg(long, value_name = "MIB", default_value_t = 1024, value_parser = clap::value_parser!(u64).range(128..=1 << 20))]
     pub memory: u64,
+}
+
+/// Which relay to use, for commands that need no browser yet.
+#[derive(Debug, Clone, Args)]
+pub struct RelayOptions {
+    /// Port of the relay. Must match this home's relay if one is running [default: this home's
+    /// relay, or 19222]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
+    pub port: Option<u16>,
+}
+
+impl RelayOptions {
+    /// Starts a relay if none is running.
+    pub async fn ensure_running(&self, home: &Home) -> Result<State, Error> {
+        let session = SessionOptions {
+            port: self.port,
+            browser: None,
+            standby: 0.0,
+            memory: 0,
+        };
+        tabwire_mcp::ensure_relay(&session.settings("tabwire launch")?).await?;
+        home.running_relay().ok_or_else(|| Error::NoRelay {
+            home: home.path().to_owned(),
+        })
+    }
 }
 
 impl SessionOptions {

@@ -23,7 +23,7 @@ pub struct StatusOptions {
 struct Report {
     state: State,
     relay: RelayStatus,
-    slot: SlotReport,
+    slot: Option<SlotReport>,
     browsers: Vec<BrowserReport>,
 }
 
@@ -49,8 +49,10 @@ pub async fn run(options: &StatusOptions) -> Result<ExitCode, Error> {
         }
         Err(error) => {
             let State { port, pid } = state;
-            let text =
-                format!("The relay on port {port} (process {pid}) does not respond: {error}.");
+            let text = format!(
+                "The relay on port {port} (process {pid}) does not respond as it should: {}.",
+                error.to_string().trim_end_matches('.')
+            );
             Ok(print_failure(options, &text))
         }
     }
@@ -59,14 +61,11 @@ pub async fn run(options: &StatusOptions) -> Result<ExitCode, Error> {
 async fn query(home: &Home, state: State) -> io::Result<Report> {
     let token = Token::load(home).map_err(io::Error::other)?;
     let browsers: Vec<BrowserReport> = get_json_with_token(state.port, "/browsers", &token).await?;
-    // With several browsers there is no single slot. All have the same mode.
-    let first = browsers.iter().find(|browser| browser.connected);
-    let query = first.map(|browser| format!("?browser={}", browser.name));
-    let slot = format!("/client-slot{}", query.unwrap_or_default());
     Ok(Report {
         state,
         relay: get_json(state.port, "/").await?,
-        slot: get_json(state.port, &slot).await?,
+        // With several browsers, or none, there is no single slot.
+        slot: get_json(state.port, "/client-slot").await.ok(),
         browsers,
     })
 }
@@ -86,7 +85,7 @@ fn print_json(report: &Report) {
 
 fn print_status(report: &Report) {
     let State { port, pid } = report.state;
-    let mode = &report.slot.mode;
+    let mode = &report.relay.mode;
     print_line!("relay    127.0.0.1:{port} (process {pid}, {mode})");
     if !report.relay.extension {
         print_line!(

@@ -14,11 +14,18 @@ pub struct UnpairOptions {
 }
 
 pub fn run(options: &UnpairOptions) -> Result<ExitCode, Error> {
-    let removed = Home::open()?.update_pairings(|pairings| pairings.unpair(&options.name))??;
+    let (removed, sharing) =
+        Home::open()?.update_pairings(|pairings| pairings.unpair(&options.name))??;
     print_line!(
-        "{} ({}) is no longer paired. To pair it again, run `tabwire install-extension` or `tabwire pair`.",
+        "{} ({}) is no longer paired. To pair it again, run `tabwire pair` and paste the code into its popup.",
         removed.name,
         removed.product
     );
+    if !sharing.is_empty() {
+        print_line!(
+            "Its folder's secret stays valid, because it is also used by {}. Whoever has a copy of that folder can still connect as a new browser.",
+            sharing.join(" and ")
+        );
+    }
     Ok(ExitCode::SUCCESS)
 }

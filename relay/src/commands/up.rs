@@ -1,156 +1,110 @@
-//! `tabwire up`: runs a relay and a browser with the extension. When one of them ends, both do.
+//! `tabwire up`: runs a relay and a browser with the extension. The relay outlives its browser, and
+//! launches it again when a client needs it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use clap::Args;
-use tabwire_home::{Home, PairingId, Secret};
+use tabwire_home::{Home, State};
 
-use crate::browser::bundle::{self, Copy};
-use crate::browser::detect::{self, Browser};
-use crate::browser::launch::{self, Launch, LoadBy, RunningBrowser};
+use crate::browser::launcher::{LaunchOptions, LaunchReport};
+use crate::commands::launch::BrowserOptions;
 use crate::commands::serve::ServeOptions;
-use crate::commands::{absolute, table};
+use crate::commands::{relay_query, table};
 use crate::error::Error;
 use crate::relay::Relay;
 use crate::signals::StopSignals;
-
-const EXTENSION_TIMEOUT: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Clone, Args)]
 pub struct UpOptions {
     #[command(flatten)]
     pub serve: ServeOptions,
-    /// Browser to start: a name from `tabwire browsers`, or the path of a program
+    /// Browser to launch: a name from `tabwire browsers`, or the path of a program
     #[arg(long)]
     pub browser: Option<String>,
-    /// Folder of the browser's profile [default: `profile` in Tabwire's home]
-    #[arg(long, value_name = "DIR")]
-    pub profile: Option<PathBuf>,
-    /// How to load the extension into the browser
-    #[arg(long, value_enum, default_value_t = LoadBy::Auto)]
-    pub load_by: LoadBy,
-    /// Run headless (the default when there is no display)
-    #[arg(long)]
-    pub headless: bool,
-    /// More arguments for the browser, after `--`
-    #[arg(last = true, value_name = "BROWSER ARGUMENTS")]
-    pub browser_arguments: Vec<String>,
+    #[command(flatten)]
+    pub options: BrowserOptions,
 }
 
 pub async fn run(options: &UpOptions) -> Result<ExitCode, Error> {
+    if options.serve.browser_url.is_some() {
+        return Err(Error::UpWithBrowserUrl);
+    }
     let mut stop = StopSignals::new()?;
-    let browser = detect::choose(options.browser.as_deref())?;
     let home = Home::open()?;
-    ensure_is_free(&home)?;
-    let (pairing, secret) = bundle::pair(&home, &home.extension_folder(), None)?;
-    let relay = options.serve.start(home, Some(pairing.clone())).await?;
-    let own = OwnBrowser {
-        browser,
-        pairing,
-        secret,
-    };
-    let outcome = run_browser(options, &own, &relay, &mut stop).await;
-    // Stop the relay however the browser ended, so that its files are removed.
-    relay.stop().await;
-    outcome.map(|()| ExitCode::SUCCESS)
-}
-
-/// The browser to start. Its extension has a secret of its own, so that the relay cannot mistake
-/// another browser for it.
-struct OwnBrowser {
-    browser: Browser,
-    pairing: PairingId,
-    secret: Secret,
-}
-
-/// A second browser in the same home would use the first one's profile, extension and files.
-fn ensure_is_free(home: &Home) -> Result<(), Error> {
-    if home.claim()?.is_none() {
-        let owner = home.owner();
-        return Err(Error::HomeInUse { owner });
+    let launch = options.options.launch(options.browser.clone())?;
+    if let Some(state) = home.running_relay() {
+        join(&home, state, &launch, &mut stop).await?;
+    } else {
+        let mut relay = options.serve.start(Some(launch.clone())).await?;
+        let outcome = supervise(&mut relay, &launch, &mut stop).await;
+        // Also if the browser could not be launched, so that the files are removed.
+        relay.stop().await;
+        outcome?;
     }
-    Ok(())
+    Ok(ExitCode::SUCCESS)
 }
 
-async fn run_browser(
-    options: &UpOptions,
-    own: &OwnBrowser,
-    relay: &Relay,
-    stop: &mut StopSignals,
-) -> Result<(), Error> {
-    let browser = &own.browser;
-    let headless = options.headless || !launch::has_display();
-    let profile = match &options.profile {
-        Some(profile) => absolute(profile)?,
-        None => relay.home.profile_folder(),
-    };
-    let extension = relay.home.extension_folder();
-    let copy = Copy {
-        folder: &extension,
-        port: relay.port(),
-        secret: &own.secret,
-        shows_welcome: false,
-    };
-    copy.write()?;
-    print_line!(
-        "Starting {}{} …",
-        browser.path.display(),
-        if headless { " (headless)" } else { "" }
-    );
-    let launch = Launch {
-        browser,
-        profile: &profile,
-        extension: &extension,
-        headless,
-        load_by: options.load_by,
-        arguments: &options.browser_arguments,
-    };
-    let mut browser = launch.start().await?;
-    let ready = relay.browser_ready(&own.pairing);
-    let outcome = supervise(&mut browser, &launch, (relay, ready), stop).await;
-    browser.stop().await;
-    outcome
-}
-
-/// Waits for the extension, then until the user stops the command or closes the browser.
+/// Launches the browser, then waits until the user stops the command.
 async fn supervise(
-    browser: &mut RunningBrowser,
-    launch: &Launch<'_>,
-    (relay, ready): (&Relay, impl Future<Output = usize>),
+    relay: &mut Relay,
+    launch: &LaunchOptions,
     stop: &mut StopSignals,
 ) -> Result<(), Error> {
-    tokio::select! {
-        tabs = ready => print_ready(relay, tabs),
+    print_line!("Launching a browser …");
+    let app = relay.app.clone();
+    let report = tokio::select! {
+        launched = app.launcher.launch(launch) => launched?,
         () = stop.recv() => return Ok(()),
-        status = browser.child.wait() => {
-            return Err(Error::BrowserExited {
-                status: status?,
-                profile: launch.profile.to_owned(),
-            });
-        }
-        () = tokio::time::sleep(EXTENSION_TIMEOUT) => {
-            return Err(Error::ExtensionTimeout {
-                seconds: EXTENSION_TIMEOUT.as_secs(),
-                extension: launch.extension.to_owned(),
-            });
-        }
-    }
-    tokio::select! {
-        () = stop.recv() => print_line!("Stopping."),
-        _ = browser.child.wait() => print_line!("The browser was closed. Stopping."),
-    }
-    Ok(())
-}
-
-fn print_ready(relay: &Relay, tabs: usize) {
-    let (port, tabs) = (relay.port(), table::count(tabs, "tab"));
-    print_line!("Ready: relay on 127.0.0.1:{port}, {tabs}.");
+    };
+    print_ready(relay.port(), &report);
     if let Some(file) = &relay.cdp_url_file {
         print_example(file);
-        print_line!("Press Ctrl-C to stop both.");
     }
+    print_line!("Press Ctrl-C to stop both.");
+    let mut was_running = true;
+    loop {
+        tokio::select! {
+            () = stop.recv() => break,
+            () = app.stop_requested.notified() => break,
+            error = relay.failed() => return Err(error),
+            () = app.launcher.changed(&report.name, was_running) => {
+                was_running = !was_running;
+                print_line!("{}", if was_running {
+                    "The browser is running again."
+                } else {
+                    "The browser was closed. It starts again when a client needs it."
+                });
+            }
+        }
+    }
+    print_line!("Stopping.");
+    Ok(())
+}
+
+/// Uses a relay that is running already, and stops only the browser at the end.
+async fn join(
+    home: &Home,
+    state: State,
+    launch: &LaunchOptions,
+    stop: &mut StopSignals,
+) -> Result<(), Error> {
+    print_line!("Using {state}, which is already running.");
+    let report = relay_query::launch(home, state, launch).await?;
+    print_ready(state.port, &report);
+    print_line!("Press Ctrl-C to stop the browser. The relay keeps running.");
+    stop.recv().await;
+    relay_query::stop_browser(home, state, Some(&report.name)).await?;
+    Ok(())
+}
+
+fn print_ready(port: u16, report: &LaunchReport) {
+    let tabs = table::count(report.tabs, "tab");
+    let headless = if report.headless { ", headless" } else { "" };
+    print_line!(
+        "Ready: relay on 127.0.0.1:{port}, browser {}{headless}, {tabs}.",
+        report.name
+    );
 }
 
 fn print_example(cdp_url_file: &Path) {

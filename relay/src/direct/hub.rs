@@ -19,7 +19,7 @@ use super::message::{self, Kind};
 use super::runtime::{Runtime, State, StrongSignal, WeakSignal};
 use super::upstream::{Event, Limits, LinkId, Loss, Upstream};
 use crate::error::Error;
-use crate::hub::{HubSender, ToHub};
+use crate::hub::{HubReport, HubSender, ToHub};
 use crate::link::outbox::Outbox;
 use crate::memory::Memory;
 use crate::registry::ExtensionSlot;
@@ -35,7 +35,7 @@ const INTERNAL_ERROR: u16 = 1011;
 /// What happens when a recovery fails.
 pub enum OnFailure {
     /// The relay has no other browser: it ends.
-    EndRelay(mpsc::UnboundedSender<Error>),
+    EndRelay(mpsc::UnboundedSender<HubReport>),
     /// The browser's clients are disconnected, and it is looked for until it is back.
     WaitForBrowser,
 }
@@ -144,9 +144,10 @@ impl Hub {
                 self.slot = None;
                 let _ = done.send(());
             }
-            // HTTP asks the browser itself, and there is no extension.
+            // HTTP asks the browser itself, and there is no extension and no launcher.
             ToHub::Describe(_)
             | ToHub::ClientNamed
+            | ToHub::LaunchFailed(_)
             | ToHub::ExtensionOpened { .. }
             | ToHub::ExtensionText(..)
             | ToHub::ExtensionClosed(_) => {}

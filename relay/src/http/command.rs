@@ -14,7 +14,6 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::app::App;
-use crate::http::browser_query::not_found;
 use crate::http::guard::{Refusal, TokenGeneration, refusal};
 use crate::link::client_link::{client_name, conflict};
 use crate::link::local_client::{LocalClient, RequestError};
@@ -45,14 +44,15 @@ pub async fn run(
         Ok(request) => request,
         Err(rejected) => return refusal(rejected.status(), &rejected.body_text()).into_response(),
     };
-    let entry = match app.registry.find(request.browser.as_deref()) {
+    let entry = match app.browser(request.browser.as_deref()).await {
         Ok(entry) => entry,
-        Err(reason) => return not_found(&reason).into_response(),
+        Err(refused) => return refused.into_response(),
     };
     let info = ClientInfo {
         name: client_name(&headers),
         process: None,
         token_generation,
+        named_browser: request.browser.is_some(),
     };
     let Some(slot) = Clients::take_slot(&entry.connections, info) else {
         return conflict(&entry);
@@ -199,9 +199,10 @@ async fn send(
                 };
                 refusal(status, &message)
             }
-            RequestError::Disconnected => {
-                refusal(StatusCode::SERVICE_UNAVAILABLE, "The relay is stopping.")
-            }
+            RequestError::Disconnected => refusal(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "The relay has closed the connection.",
+            ),
         })
 }
 

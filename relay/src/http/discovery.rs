@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 use crate::app::App;
 use crate::http::browser_query::{BrowserQuery, NO_BROWSER, not_found};
 use crate::http::direct_discovery;
-use crate::http::guard::{Refusal, TokenGeneration, refusal};
+use crate::http::guard::{TokenGeneration, refusal};
 use crate::hub::{Description, ToHub};
 use crate::registry::Entry;
 
@@ -26,8 +26,10 @@ pub async fn status(State(app): State<Arc<App>>) -> Json<RelayStatus> {
     let browsers = entries.iter().filter(is_ready).count();
     Json(RelayStatus {
         status: "ok".to_owned(),
+        mode: app.config.client_mode.name().to_owned(),
         extension: browsers > 0,
         browsers,
+        launches: app.launcher.is_on_demand(),
         targets: entries.iter().map(pages).sum(),
         clients: app.registry.client_count(),
     })
@@ -58,11 +60,14 @@ pub async fn browsers(State(app): State<Arc<App>>) -> Json<Vec<BrowserReport>> {
         let Some(name) = connections.browser_name() else {
             continue;
         };
-        let product = product(&entry).await;
+        let browser = identify(&entry).await;
+        let is_connected = browser.is_some();
+        let (product, extension) = browser.unwrap_or_default();
         reports.push(BrowserReport {
             clients: connections.clients.report(None, true).connected,
-            connected: product.is_some(),
-            product: product.unwrap_or_default(),
+            connected: is_connected,
+            product,
+            extension,
             tabs: connections.pages.load(Ordering::Relaxed),
             name,
         });
@@ -73,7 +78,7 @@ pub async fn browsers(State(app): State<Arc<App>>) -> Json<Vec<BrowserReport>> {
 /// The same response as Chrome's own port, so that a client finds the WebSocket from an `http://`
 /// address.
 pub async fn version(State(app): State<Arc<App>>, Query(query): Query<BrowserQuery>) -> Response {
-    let entry = match find(&app, &query) {
+    let entry = match app.browser(query.browser.as_deref()).await {
         Ok(entry) => entry,
         Err(refused) => return refused.into_response(),
     };
@@ -97,7 +102,7 @@ pub async fn version(State(app): State<Arc<App>>, Query(query): Query<BrowserQue
 }
 
 pub async fn list(State(app): State<Arc<App>>, Query(query): Query<BrowserQuery>) -> Response {
-    let entry = match find(&app, &query) {
+    let entry = match app.browser(query.browser.as_deref()).await {
         Ok(entry) => entry,
         Err(refused) => return refused.into_response(),
     };
@@ -118,30 +123,26 @@ pub async fn list(State(app): State<Arc<App>>, Query(query): Query<BrowserQuery>
     Json(entries.collect::<Value>()).into_response()
 }
 
-/// The description of the protocol. Only a browser's own port has it.
+/// The description of the protocol. Only a browser's own port has it, so none is launched for it.
 pub async fn protocol(State(app): State<Arc<App>>, Query(query): Query<BrowserQuery>) -> Response {
-    match find(&app, &query) {
+    match app.registry.find(query.browser.as_deref()) {
         Ok(Entry {
             direct: Some(browser),
             ..
         }) => direct_discovery::protocol(&browser).await,
         Ok(_) => refusal(StatusCode::NOT_FOUND, "Not found.").into_response(),
-        Err(refused) => refused.into_response(),
+        Err(reason) => not_found(&reason).into_response(),
     }
 }
 
-fn find(app: &App, query: &BrowserQuery) -> Result<Entry, Refusal> {
-    let found = app.registry.find(query.browser.as_deref());
-    found.map_err(|reason| not_found(&reason))
-}
-
-/// The product of a browser that is connected.
-async fn product(entry: &Entry) -> Option<String> {
+/// The product of a browser that is connected, and the version of its extension, if it has one.
+async fn identify(entry: &Entry) -> Option<(String, String)> {
     if let Some(browser) = &entry.direct {
-        return direct_discovery::product(browser, &entry.connections).await;
+        let product = direct_discovery::product(browser, &entry.connections).await?;
+        return Some((product, String::new()));
     }
-    let description = describe_entry(entry).await?;
-    description.browser.map(|browser| browser.product)
+    let browser = describe_entry(entry).await?.browser?;
+    Some((browser.product, browser.version))
 }
 
 async fn describe(entry: &Entry) -> Result<Description, Response> {

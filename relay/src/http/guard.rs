@@ -85,14 +85,15 @@ fn admit(
     let path = uri.path().trim_end_matches('/');
     check_origin(config, path, headers)?;
     check_fetch_site(path, headers)?;
-    let is_command = path == "/command" && method == Method::POST;
-    if is_command && !config.debug_http {
+    let is_post =
+        method == Method::POST && matches!(path, "/command" | "/launch" | "/restart" | "/stop");
+    if is_post && path == "/command" && !config.debug_http {
         return Err(refusal(
             StatusCode::NOT_FOUND,
             "Not found. Start the relay with --debug-http to use /command.",
         ));
     }
-    if method != Method::GET && method != Method::HEAD && !is_command {
+    if method != Method::GET && method != Method::HEAD && !is_post {
         return Err(refusal(
             StatusCode::METHOD_NOT_ALLOWED,
             "Only GET is supported.",

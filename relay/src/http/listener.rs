@@ -112,6 +112,8 @@ async fn serve(
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(REQUEST_HEAD_TIMEOUT)
+        // A client that has sent its request may close its end before it reads the response.
+        .half_close(true)
         .max_buf_size(MAX_REQUEST_HEAD)
         .serve_connection(TokioIo::new(stream), service)
         .with_upgrades();

@@ -3,6 +3,7 @@
 
 pub mod browser_query;
 mod command;
+pub mod control;
 mod direct_discovery;
 pub mod discovery;
 pub mod guard;

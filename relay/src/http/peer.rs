@@ -113,6 +113,18 @@ static IN_WSL: LazyLock<bool> = LazyLock::new(|| {
     release.is_ok_and(|release| is_wsl_release(&release))
 });
 
+/// Whether this system is WSL.
+pub fn in_wsl() -> bool {
+    #[cfg(target_os = "linux")]
+    {
+        *IN_WSL
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        false
+    }
+}
+
 /// Whether this is the kernel release of WSL, such as `5.15.167.4-microsoft-standard-WSL2`.
 #[cfg(target_os = "linux")]
 fn is_wsl_release(release: &str) -> bool {

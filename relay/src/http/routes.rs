@@ -13,12 +13,12 @@ use tower_http::set_header::SetResponseHeaderLayer;
 
 use crate::app::App;
 use crate::http::guard::{self, refusal};
-use crate::http::{command, discovery};
+use crate::http::{command, control, discovery};
 use crate::link::{client_link, extension_link};
 
 /// How long a connection may stay plain HTTP. One that never reads its responses must not hold a
-/// place forever.
-pub const CONNECTION_TIMEOUT: Duration = Duration::from_secs(15);
+/// place forever, but launching a browser or `POST /command` may take a minute.
+pub const CONNECTION_TIMEOUT: Duration = Duration::from_secs(75);
 
 pub fn routes(app: &Arc<App>) -> Router {
     let mut routes = Router::new();
@@ -26,6 +26,10 @@ pub fn routes(app: &Arc<App>) -> Router {
         let limit = DefaultBodyLimit::max(app.config.max_message);
         routes = routes.route("/command", post(command::run).layer(limit));
     }
+    routes = routes
+        .route("/launch", post(control::launch))
+        .route("/restart", post(control::restart))
+        .route("/stop", post(control::stop));
     routes
         .route("/", get(discovery::status))
         .route("/client-slot", get(discovery::client_slot))

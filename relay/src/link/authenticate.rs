@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use tabwire_core::handshake::{self, Browser, Busy, Challenge, Hello, Welcome};
-use tabwire_home::{Handshake, PROTOCOL, Verdict, is_install_id, is_nonce, new_nonce};
+use tabwire_home::{Handshake, PROTOCOL, PairingId, Verdict, is_install_id, is_nonce, new_nonce};
 use tokio::time::timeout;
 
 use super::socket::close_after;
 use super::upgrade::{Reader, Writer};
 use super::websocket::{Close, Message, Outgoing};
 use crate::app::App;
-use crate::registry::{Entry, ExtensionSlot, Identity};
+use crate::registry::{Entry, ExtensionSlot, Identity, SlotTaken};
 
 /// The largest message of a connection that has not proven who it is.
 pub const MAX_UNPROVEN_MESSAGE: usize = 4 << 10;
@@ -79,12 +79,16 @@ pub async fn prove(
                 identity,
             })
         }
-        Err(holder) => {
-            tracing::info!(holder, "refused another browser");
+        Err(SlotTaken {
+            holder,
+            can_take_over,
+        }) => {
+            tracing::debug!(?holder, "refused another browser");
             let busy = Busy {
                 proof: &proof,
                 version: VERSION,
-                holder: &holder,
+                holder: holder.as_deref(),
+                can_take_over,
             };
             send(writer, "busy", &busy).await?;
             Err(Close::new(SLOT_TAKEN, "Another browser is connected."))
@@ -101,11 +105,6 @@ fn check(app: &App, nonce: &str, hello: &Hello) -> Result<(Identity, String), Cl
     if !is_nonce(&hello.nonce) || !is_install_id(&hello.install_id) {
         return Err(Close::new(POLICY_VIOLATION, "The hello is malformed."));
     }
-    let is_known = app.secrets.knows(&hello.install_id);
-    if !is_known && !app.lobby.accepts_strangers() {
-        let reason = "Too many wrong proofs. Try again in a few seconds.";
-        return Err(Close::new(TRY_AGAIN_LATER, reason));
-    }
     let handshake = Handshake {
         relay_nonce: nonce,
         extension_nonce: &hello.nonce,
@@ -121,16 +120,21 @@ fn check(app: &App, nonce: &str, hello: &Hello) -> Result<(Identity, String), Cl
             };
             Ok((identity, proof))
         }
-        (verdict, _) => {
-            if app.lobby.on_wrong_proof() {
-                tracing::warn!(install = hello.install_id, ?verdict, "refused an extension");
-            }
-            Err(if verdict == Verdict::WrongProof {
-                Close::new(WRONG_PROOF, "The proof is wrong.")
-            } else {
-                Close::new(NOT_PAIRED, "This browser is not paired.")
-            })
-        }
+        (verdict, _) => Err(refuse(app, hello, &verdict)),
+    }
+}
+
+/// How to close a connection with a wrong proof. After many of them, not even the reason is sent.
+fn refuse(app: &App, hello: &Hello, verdict: &Verdict) -> Close {
+    if !app.lobby.answers_wrong_proof() {
+        let reason = "Too many wrong proofs. Try again in a few seconds.";
+        return Close::new(TRY_AGAIN_LATER, reason);
+    }
+    tracing::warn!(install = hello.install_id, ?verdict, "refused an extension");
+    if *verdict == Verdict::WrongProof {
+        Close::new(WRONG_PROOF, "The proof is wrong.")
+    } else {
+        Close::new(NOT_PAIRED, "This browser is not paired.")
     }
 }
 
@@ -159,24 +163,46 @@ pub async fn introduce(
     let Some(pairing) = &identity.pairing else {
         return Ok((Browser::unknown(), UNPAIRED.to_owned()));
     };
-    let browser = read::<Browser>(reader, "browser").await?;
-    let named = app.secrets.record_seen(
-        pairing,
-        &identity.install_id,
-        (&browser.brand, &browser.product),
-    );
-    match named {
+    let browser = printable(read::<Browser>(reader, "browser").await?);
+    match record(app, pairing.clone(), &identity.install_id, &browser).await {
         Ok(Some(name)) => Ok((browser, name)),
         Ok(None) => Err(Close::new(NOT_PAIRED, "This browser is no longer paired.")),
         Err(error) => {
+            // A browser that is in no list could not be unpaired.
             tracing::warn!(%error, "cannot record the browser");
-            let name = identity
-                .name
-                .clone()
-                .unwrap_or_else(|| browser.brand.clone());
-            Ok((browser, name))
+            let reason = "The relay cannot write its list of browsers.";
+            Err(Close::new(TRY_AGAIN_LATER, reason))
         }
     }
+}
+
+/// These texts are shown to people and kept in files.
+fn printable(browser: Browser) -> Browser {
+    let limited = |text: &str, length| {
+        let characters = text.chars().filter(|c| !c.is_control());
+        characters.take(length).collect::<String>()
+    };
+    Browser {
+        version: limited(&browser.version, 40),
+        product: limited(&browser.product, 80),
+        user_agent: limited(&browser.user_agent, 500),
+        brand: limited(&browser.brand, 20),
+    }
+}
+
+/// Writes a file under a lock, which may have to be waited for.
+async fn record(
+    app: &App,
+    pairing: PairingId,
+    install_id: &str,
+    browser: &Browser,
+) -> Result<Option<String>, tabwire_home::Error> {
+    let (secrets, install_id) = (app.secrets.clone(), install_id.to_owned());
+    let (brand, product) = (browser.brand.clone(), browser.product.clone());
+    let recording = tokio::task::spawn_blocking(move || {
+        secrets.record_seen(&pairing, &install_id, (&brand, &product))
+    });
+    recording.await.unwrap_or(Ok(None))
 }
 
 async fn send(

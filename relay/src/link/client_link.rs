@@ -12,7 +12,7 @@ use super::outbox::outbox;
 use super::socket;
 use super::upgrade::{Reader, Upgrade, Writer};
 use crate::app::App;
-use crate::http::browser_query::{BrowserQuery, not_found};
+use crate::http::browser_query::BrowserQuery;
 use crate::http::guard::TokenGeneration;
 use crate::http::peer::Peer;
 use crate::hub::ToHub;
@@ -32,14 +32,15 @@ pub async fn upgrade(
     headers: HeaderMap,
     upgrade: Upgrade,
 ) -> Response {
-    let entry = match app.registry.find(query.browser.as_deref()) {
+    let entry = match app.browser(query.browser.as_deref()).await {
         Ok(entry) => entry,
-        Err(reason) => return not_found(&reason).into_response(),
+        Err(refused) => return refused.into_response(),
     };
     let info = ClientInfo {
         name: client_name(&headers),
         process: None,
         token_generation,
+        named_browser: query.browser.is_some(),
     };
     let Some(slot) = Clients::take_slot(&entry.connections, info) else {
         return conflict(&entry);
@@ -71,13 +72,19 @@ pub fn conflict(entry: &Entry) -> Response {
 /// The name that the client gives itself, or else that of its library.
 pub fn client_name(headers: &HeaderMap) -> String {
     let text = |name| {
-        let value = headers.get(name)?.to_str().ok()?.trim();
-        let printable = value.chars().filter(|c| !c.is_control()).take(MAX_NAME);
-        Some(printable.collect::<String>()).filter(|name| !name.is_empty())
+        let value = String::from_utf8_lossy(headers.get(name)?.as_bytes()).into_owned();
+        let printable = value.trim().chars().filter(|c| !changes_layout(*c));
+        Some(printable.take(MAX_NAME).collect::<String>()).filter(|name| !name.is_empty())
     };
     text(CLIENT_NAME)
         .or_else(|| text(header::USER_AGENT))
         .unwrap_or_else(|| "unnamed client".to_owned())
+}
+
+/// Control characters, and those that change the direction of text.
+fn changes_layout(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Finds out which process a client is, which takes a moment.

@@ -26,6 +26,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 const POLICY_VIOLATION: u16 = 1008;
 const TRY_AGAIN_LATER: u16 = 1013;
+const SLOT_TAKEN: u16 = 4409;
 
 /// The guard has already checked host and origin.
 pub async fn upgrade(State(app): State<Arc<App>>, upgrade: Upgrade) -> Response {
@@ -41,6 +42,8 @@ async fn run(app: Arc<App>, guest: Guest, mut reader: Reader, mut writer: Writer
         authenticate::prove(&app, (&mut reader, &mut writer)),
     );
     let admitted = tokio::select! {
+        // A proof that holds counts, even if the place is needed at the same moment.
+        biased;
         proven = proving => proven.unwrap_or_else(|_| {
             Err(Close::new(POLICY_VIOLATION, "No proof was received in time."))
         }),
@@ -86,7 +89,7 @@ async fn serve(
     reader.set_max_message(app.config.max_message);
     let (outbox, drain) = outbox(app.config.outbox_limit);
     if !slot.open(&name, outbox.clone()) {
-        let close = Close::new(TRY_AGAIN_LATER, "A newer connection has taken the slot.");
+        let close = Close::new(SLOT_TAKEN, "Another connection has taken the slot.");
         return Some((writer, close));
     }
     let (hub, link) = (entry.hub, slot.link);

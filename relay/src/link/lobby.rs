@@ -44,14 +44,9 @@ impl Lobby {
         }
     }
 
-    /// Whether proofs of unknown browsers are checked now. Those of known browsers always are, so
-    /// that nobody can keep them out.
-    pub fn accepts_strangers(&self) -> bool {
-        lock(&self.wrong_proofs).are_few(Instant::now())
-    }
-
-    /// Returns whether to log it.
-    pub fn on_wrong_proof(&self) -> bool {
+    /// A proof was wrong. Returns whether to send the reason, and to log it. Every proof is checked,
+    /// however many were wrong before, so that nobody can keep a browser out.
+    pub fn answers_wrong_proof(&self) -> bool {
         lock(&self.wrong_proofs).add(Instant::now())
     }
 }
@@ -78,15 +73,12 @@ struct WrongProofs {
 }
 
 impl WrongProofs {
-    fn are_few(&mut self, now: Instant) -> bool {
-        self.forget(now);
-        self.count < WRONG_PROOFS
-    }
-
+    /// Returns whether there are few of them.
     fn add(&mut self, now: Instant) -> bool {
         self.forget(now);
+        let are_few = self.count < WRONG_PROOFS;
         self.count = (self.count + 1).min(WRONG_PROOFS);
-        self.count < WRONG_PROOFS
+        are_few
     }
 
     fn forget(&mut self, now: Instant) {
@@ -96,7 +88,7 @@ impl WrongProofs {
         let intervals = u32::try_from(intervals).unwrap_or(u32::MAX);
         if intervals > 0 {
             self.count = self.count.saturating_sub(intervals);
-            self.reduced = Some(now);
+            self.reduced = Some(reduced + WRONG_PROOF_INTERVAL * intervals);
         }
     }
 }
@@ -121,14 +113,12 @@ mod tests {
     }
 
     #[test]
-    fn strangers_have_to_wait_after_many_wrong_proofs() {
+    fn many_wrong_proofs_are_not_answered_until_some_are_forgotten() {
         let (mut wrong, start) = (WrongProofs::default(), Instant::now());
-        for _ in 0..100 {
-            wrong.add(start);
-        }
-        assert!(!wrong.are_few(start));
-        assert!(wrong.are_few(start + WRONG_PROOF_INTERVAL));
-        wrong.add(start + WRONG_PROOF_INTERVAL);
-        assert!(!wrong.are_few(start + WRONG_PROOF_INTERVAL));
+        let answered = (0..100).filter(|_| wrong.add(start)).count();
+        assert_eq!(answered, WRONG_PROOFS as usize);
+        let later = start + WRONG_PROOF_INTERVAL;
+        assert!(wrong.add(later));
+        assert!(!wrong.add(later));
     }
 }

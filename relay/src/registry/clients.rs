@@ -20,6 +20,8 @@ pub struct ClientInfo {
     pub process: Option<Process>,
     /// Counts the tokens this relay has had; the client had this one.
     pub token_generation: u64,
+    /// Whether it asked for a browser by its name.
+    pub named_browser: bool,
 }
 
 pub struct Clients {
@@ -89,6 +91,15 @@ impl Clients {
     pub fn close_all(&self, code: u16, reason: &str) {
         for outbox in self.map.iter().filter_map(|client| client.outbox.clone()) {
             outbox.close(code, reason);
+        }
+    }
+
+    /// Closes the clients that asked for a browser by its name.
+    pub fn close_named(&self, code: u16, reason: &str) {
+        for client in self.map.iter().filter(|client| client.info.named_browser) {
+            if let Some(outbox) = &client.outbox {
+                outbox.close(code, reason);
+            }
         }
     }
 

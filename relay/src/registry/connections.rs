@@ -6,10 +6,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tabwire_home::{PairingId, Pairings};
 
 use super::clients::Clients;
-use super::extension::{Extension, ExtensionSlot, Identity};
+use super::extension::{Extension, ExtensionSlot, Identity, SLOT_TAKEN};
 use crate::config::ClientMode;
 
-/// The close code for a browser that is not paired, or no longer is.
+const GOING_AWAY: u16 = 1001;
+/// The close code for a browser that is not paired, or not any more.
 pub const NOT_PAIRED: u16 = 4401;
 
 pub struct Connections {
@@ -33,21 +34,31 @@ impl Connections {
         }
     }
 
-    /// If the slot is taken, the error is its holder's name, unless it has none yet.
+    /// Returns the holder's name, if it has one, if the slot is taken.
     pub fn take_extension_slot(
         connections: &Arc<Self>,
         identity: Identity,
         take_over: bool,
     ) -> Result<ExtensionSlot, Option<String>> {
         let link = connections.last_id.fetch_add(1, Ordering::Relaxed) + 1;
+        let is_another = !connections.is_of(&identity.install_id);
         connections.lock().take(identity, take_over, link)?;
+        if is_another {
+            // They asked for the browser that was here before.
+            connections.clients.close_named(
+                GOING_AWAY,
+                "Another browser has replaced the one that you named.",
+            );
+        }
         Ok(ExtensionSlot::new(link, connections.clone()))
     }
 
     /// Frees the extension's slot at once; its socket may take longer to close.
     pub fn free_extension_slot(&self, link: u64) {
-        let mut extension = self.lock();
-        extension.holder.take_if(|holder| holder.link == link);
+        let holder = self.lock().holder.take_if(|holder| holder.link == link);
+        if let Some(holder) = holder {
+            holder.abort_replaced();
+        }
     }
 
     pub fn extension_link(&self) -> Option<u64> {
@@ -58,7 +69,7 @@ impl Connections {
         self.clients.count()
     }
 
-    /// The name of the browser that is connected, or was last.
+    /// What the browser is called that is connected, or was last.
     pub fn browser_name(&self) -> Option<String> {
         self.lock().identity.as_ref()?.name.clone()
     }
@@ -75,46 +86,63 @@ impl Connections {
             .is_some_and(|own| own.install_id == install_id)
     }
 
-    /// These connections are for this browser, which is about to take the slot.
-    pub(super) fn reserve_for(&self, install_id: &str) {
-        self.lock().identity = Some(Identity {
-            install_id: install_id.to_owned(),
-            pairing: None,
-            name: None,
-        });
-    }
-
-    pub fn on_pairings_changed(&self, pairings: &Pairings) {
+    /// Gives the browser its current name, or disconnects it with its clients if it is no longer
+    /// paired.
+    pub(super) fn apply_pairings(&self, pairings: &Pairings) {
         let mut extension = self.lock();
         let Extension { identity, holder } = &mut *extension;
-        let Some(identity) = identity else { return };
-        let Some(pairing) = &identity.pairing else {
+        let Some(own) = identity else { return };
+        let Some(pairing) = &own.pairing else { return };
+        let listed = pairings.browser(&own.install_id);
+        // A browser that has not introduced itself yet is not listed.
+        let is_known = own.name.is_none() || listed.is_some();
+        if is_known && pairings.is_paired(pairing, &own.install_id) {
+            if let Some(browser) = listed {
+                own.name = Some(browser.name.clone());
+            }
             return;
-        };
-        if let Some(browser) = pairings.browser(&identity.install_id) {
-            identity.name = Some(browser.name.clone());
         }
-        if !pairings.is_paired(pairing, &identity.install_id)
-            && let Some(outbox) = holder.as_ref().and_then(|holder| holder.outbox.as_ref())
-        {
-            outbox.abort(NOT_PAIRED, "This browser is no longer paired.");
+        let reason = "This browser is no longer paired.";
+        if let Some(holder) = holder.take() {
+            holder.abort(NOT_PAIRED, reason);
         }
+        *identity = None;
+        self.clients.close_all(GOING_AWAY, reason);
     }
 
     /// Whether nobody is connected, and the browser cannot come back.
-    pub(super) fn is_abandoned(&self, pairings: &Pairings) -> bool {
+    pub(super) fn is_abandoned(&self) -> bool {
         let extension = self.lock();
-        let is_paired = extension.identity.as_ref().is_some_and(|own| {
-            own.pairing
-                .as_ref()
-                .is_none_or(|pairing| pairings.is_paired(pairing, &own.install_id))
-        });
-        !is_paired && extension.holder.is_none() && self.clients.count() == 0
+        extension.identity.is_none() && extension.holder.is_none() && self.clients.count() == 0
     }
 
-    /// Closes every socket because the relay is stopping.
+    pub(super) fn forget_browser(&self, pairing: &PairingId) {
+        let mut extension = self.lock();
+        if extension.holder.is_none() {
+            let identity = &mut extension.identity;
+            identity.take_if(|own| own.pairing.as_ref() == Some(pairing));
+        }
+    }
+
+    /// Disconnects a browser of another pairing, and its clients.
+    pub(super) fn make_way_for(&self, pairing: &PairingId) {
+        let mut extension = self.lock();
+        let is_other = extension
+            .identity
+            .as_ref()
+            .is_some_and(|own| own.pairing.as_ref() != Some(pairing));
+        // One without an outbox is being introduced, and finds its slot taken.
+        if let Some(holder) = extension.holder.take_if(|_| is_other) {
+            holder.abort(SLOT_TAKEN, "Tabwire has launched another browser.");
+            self.clients.close_all(
+                GOING_AWAY,
+                "The relay has switched to another browser. Connect again.",
+            );
+        }
+    }
+
+    /// Closes every socket because the relay stops.
     pub fn close_all(&self, reason: &str) {
-        const GOING_AWAY: u16 = 1001;
         self.clients.close_all(GOING_AWAY, reason);
         if let Some(outbox) = self
             .lock()

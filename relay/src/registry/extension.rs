@@ -23,7 +23,32 @@ pub struct Identity {
 /// The connected extension. `link` distinguishes it from earlier ones.
 pub(super) struct Holder {
     pub link: u64,
+    /// `None` until the browser has introduced itself.
     pub outbox: Option<Outbox>,
+    /// The connection that this one replaces, and why. It is closed when this one is open, so that
+    /// clients do not find the browser gone in between.
+    replaced: Option<(Outbox, &'static str)>,
+}
+
+impl Holder {
+    /// Closes the connection that this one replaces.
+    pub fn abort_replaced(mut self) {
+        self.take_place();
+    }
+
+    fn take_place(&mut self) {
+        if let Some((replaced, reason)) = self.replaced.take() {
+            replaced.abort(SLOT_TAKEN, reason);
+        }
+    }
+
+    /// Closes the connection, and the one that it was to replace.
+    pub fn abort(self, code: u16, reason: &str) {
+        let replaced = self.replaced.map(|(outbox, _)| outbox);
+        for outbox in self.outbox.into_iter().chain(replaced) {
+            outbox.abort(code, reason);
+        }
+    }
 }
 
 /// The browser of these connections, and its extension if it is connected.
@@ -49,23 +74,27 @@ impl Extension {
         take_over: bool,
         link: u64,
     ) -> Result<(), Option<String>> {
-        if let Some(holder) = &self.holder {
-            let current = self.identity.as_ref();
-            let is_same = current.is_some_and(|own| own.install_id == identity.install_id);
-            if !is_same && !take_over {
-                return Err(current.and_then(|own| own.name.clone()));
-            }
-            if let Some(outbox) = &holder.outbox {
-                let reason = if is_same {
-                    "This browser has connected again."
-                } else {
-                    "Another browser has replaced this one."
-                };
-                outbox.abort(SLOT_TAKEN, reason);
-            }
+        let current = self.identity.as_ref();
+        let is_same = current.is_some_and(|own| own.install_id == identity.install_id);
+        if self.holder.is_some() && !is_same && !take_over {
+            return Err(current.and_then(|own| own.name.clone()));
         }
+        let reason = if is_same {
+            "This browser has connected again."
+        } else {
+            "Another browser has replaced this one."
+        };
+        let replaced = self.holder.take().and_then(|holder| {
+            let earlier = holder.replaced.map(|(outbox, _)| outbox);
+            let outbox = holder.outbox.or(earlier)?;
+            Some((outbox, reason))
+        });
         self.identity = Some(identity);
-        self.holder = Some(Holder { link, outbox: None });
+        self.holder = Some(Holder {
+            link,
+            outbox: None,
+            replaced,
+        });
         Ok(())
     }
 }
@@ -87,6 +116,7 @@ impl ExtensionSlot {
         let own = holder.as_mut().filter(|holder| holder.link == self.link);
         if let (Some(holder), Some(identity)) = (own, identity) {
             holder.outbox = Some(outbox);
+            holder.take_place();
             identity.name = Some(name.to_owned());
             return true;
         }

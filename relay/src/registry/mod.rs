@@ -1,7 +1,7 @@
 //! Who is connected: the browsers, each with its own hub, its extension and its clients. HTTP
 //! handlers read it, while the hubs own the protocol state.
 //!
-//! With `--browsers one` there is a single entry, which one browser at a time takes. With `many`
+//! With `--browsers one` there is a single entry, which browsers use one at a time. With `many`
 //! there is an entry for each browser, from its first connection until it is unpaired. A browser
 //! with a debugging port of its own has an entry too, and no extension.
 
@@ -9,8 +9,9 @@ pub mod clients;
 pub mod connections;
 mod extension;
 
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tabwire_home::{PairingId, Pairings};
 use tokio::sync::mpsc;
@@ -20,10 +21,11 @@ pub use self::extension::{ExtensionSlot, Identity};
 use crate::config::{BrowserMode, ClientMode};
 use crate::direct;
 use crate::error::Error;
-use crate::hub::{self, HubSender};
+use crate::hub::{self, HubReport, HubSender};
 
-/// The name of a browser that has not been given one yet.
-const UNNAMED: &str = "another browser";
+/// A folder can be loaded in any number of profiles. Each has a hub of its own.
+const MAX_BROWSERS: usize = 64;
+const READY_POLL: Duration = Duration::from_millis(20);
 
 pub struct Registry {
     mode: BrowserMode,
@@ -32,10 +34,10 @@ pub struct Registry {
     entries: Mutex<Vec<Entry>>,
     /// The last id of a link. Ids are unique among all browsers.
     last_id: Arc<AtomicU64>,
-    /// Only this pairing may connect with `--browsers one`, and with `many` it is used by clients
-    /// that name no browser.
-    preferred: Option<PairingId>,
-    failures: mpsc::UnboundedSender<Error>,
+    /// The pairing of a browser that this relay launched. With `--browsers one`, no other browser may
+    /// connect; with `many`, it is used by clients that name no browser.
+    preferred: Mutex<Option<PairingId>>,
+    reports: mpsc::UnboundedSender<HubReport>,
 }
 
 /// One browser's hub, and who is connected to it.
@@ -47,6 +49,15 @@ pub struct Entry {
     pub direct: Option<Arc<direct::Browser>>,
 }
 
+/// Why a browser cannot connect.
+#[derive(Debug, PartialEq, Eq)]
+pub struct SlotTaken {
+    /// The name of the browser that is connected, if it has one.
+    pub holder: Option<String>,
+    /// Whether the user may choose this browser instead.
+    pub can_take_over: bool,
+}
+
 /// Why no browser was found for a client.
 #[derive(Debug, PartialEq, Eq)]
 pub enum NotFound {
@@ -56,28 +67,26 @@ pub enum NotFound {
 }
 
 impl Registry {
-    /// Also returns where failed hubs are reported. Nothing works without its hub, so the caller
-    /// must watch it.
+    /// Also returns what hubs report. Nothing works without its hub, so the caller must watch it.
     pub fn new(
         (mode, client_mode): (BrowserMode, ClientMode),
         core: tabwire_core::Config,
-        preferred: Option<PairingId>,
-    ) -> (Self, mpsc::UnboundedReceiver<Error>) {
-        let (failures, failed) = mpsc::unbounded_channel();
+    ) -> (Self, mpsc::UnboundedReceiver<HubReport>) {
+        let (reports, reported) = mpsc::unbounded_channel();
         let registry = Self {
             mode,
             client_mode,
             core,
             entries: Mutex::default(),
             last_id: Arc::default(),
-            preferred,
-            failures,
+            preferred: Mutex::default(),
+            reports,
         };
         if mode == BrowserMode::One {
             let entry = registry.new_entry();
             registry.lock().push(entry);
         }
-        (registry, failed)
+        (registry, reported)
     }
 
     fn new_entry(&self) -> Entry {
@@ -85,7 +94,7 @@ impl Registry {
         let mut core = self.core.clone();
         // Ids of one browser must not be guessable from those of another.
         core.seed ^= rand::random::<u64>();
-        let hub = hub::start(core, connections.clone(), self.failures.clone());
+        let hub = hub::start(core, connections.clone(), self.reports.clone());
         Entry {
             hub,
             connections,
@@ -99,7 +108,7 @@ impl Registry {
         let browser = Arc::new(browser);
         let connections = Arc::new(Connections::new(self.client_mode, self.last_id.clone()));
         let on_failure = match self.mode {
-            BrowserMode::One => direct::OnFailure::EndRelay(self.failures.clone()),
+            BrowserMode::One => direct::OnFailure::EndRelay(self.reports.clone()),
             BrowserMode::Many => direct::OnFailure::WaitForBrowser,
         };
         let hub = direct::start(direct::Start {
@@ -119,28 +128,61 @@ impl Registry {
         });
     }
 
+    /// Fails if a browser with a debugging port of its own has the only entry.
+    pub fn check_launchable(&self) -> Result<(), Error> {
+        let entries = self.lock();
+        let direct = entries.iter().find_map(|entry| entry.direct.as_ref());
+        match direct {
+            Some(browser) if self.mode == BrowserMode::One => {
+                Err(Error::OnlyBrowserUrl { url: browser.url() })
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Takes the slot of a browser that has proven who it is, or names the browser that holds it.
     pub fn take_extension_slot(
         &self,
         identity: Identity,
         take_over: bool,
-    ) -> Result<(Entry, ExtensionSlot), String> {
+    ) -> Result<(Entry, ExtensionSlot), SlotTaken> {
         let is_foreign = |wanted: &PairingId| identity.pairing.as_ref() != Some(wanted);
-        if self.mode == BrowserMode::One && self.preferred.as_ref().is_some_and(is_foreign) {
-            return Err("the browser that `tabwire up` started".to_owned());
+        let preferred = self.preferred();
+        if self.mode == BrowserMode::One && preferred.as_ref().is_some_and(is_foreign) {
+            return Err(SlotTaken {
+                holder: None,
+                can_take_over: false,
+            });
         }
-        let entry = self.entry_for(&identity.install_id);
+        // Held until the slot is taken, so that the entry is not removed in between.
+        let mut entries = self.lock();
+        if entries.len() >= MAX_BROWSERS
+            && !entries
+                .iter()
+                .any(|e| e.connections.is_of(&identity.install_id))
+        {
+            return Err(SlotTaken {
+                holder: None,
+                can_take_over: false,
+            });
+        }
+        let entry = self.entry_for(&mut entries, &identity.install_id);
         if let Some(direct) = &entry.direct {
-            // Nobody can take its place: an extension could not serve its clients.
-            return Err(direct.name.clone());
+            // An extension could not serve its clients.
+            return Err(SlotTaken {
+                holder: Some(direct.name.clone()),
+                can_take_over: false,
+            });
         }
         let slot = Connections::take_extension_slot(&entry.connections, identity, take_over)
-            .map_err(|holder| holder.unwrap_or_else(|| UNNAMED.to_owned()))?;
+            .map_err(|holder| SlotTaken {
+                holder,
+                can_take_over: true,
+            })?;
         Ok((entry, slot))
     }
 
-    fn entry_for(&self, install_id: &str) -> Entry {
-        let mut entries = self.lock();
+    fn entry_for(&self, entries: &mut Vec<Entry>, install_id: &str) -> Entry {
         let found = entries
             .iter()
             .find(|entry| self.mode == BrowserMode::One || entry.connections.is_of(install_id));
@@ -148,7 +190,6 @@ impl Registry {
             return entry.clone();
         }
         let entry = self.new_entry();
-        entry.connections.reserve_for(install_id);
         entries.push(entry.clone());
         entry
     }
@@ -173,9 +214,9 @@ impl Registry {
         if let [only] = entries.as_slice() {
             return Ok(only.clone());
         }
-        let is_preferred = |entry: &&Entry| {
-            self.preferred.is_some() && entry.connections.pairing() == self.preferred
-        };
+        let preferred = self.preferred();
+        let is_preferred =
+            |entry: &&Entry| preferred.is_some() && entry.connections.pairing() == preferred;
         if let Some(preferred) = entries.iter().find(is_preferred) {
             return Ok(preferred.clone());
         }
@@ -192,6 +233,46 @@ impl Registry {
         }
     }
 
+    /// From now on, the browser of this pairing is used. With `--browsers one`, it takes the place of
+    /// another one, whose clients are disconnected.
+    pub fn prefer(&self, pairing: &PairingId) {
+        *lock(&self.preferred) = Some(pairing.clone());
+        if self.mode == BrowserMode::One {
+            for entry in self.entries() {
+                entry.connections.make_way_for(pairing);
+            }
+        }
+    }
+
+    pub fn no_longer_prefer(&self, pairing: &PairingId) {
+        lock(&self.preferred).take_if(|preferred| preferred == pairing);
+    }
+
+    /// The browser of this pairing does not come back. Its clients may get another one.
+    pub fn forget(&self, pairing: &PairingId) {
+        for entry in self.entries() {
+            entry.connections.forget_browser(pairing);
+        }
+    }
+
+    fn preferred(&self) -> Option<PairingId> {
+        lock(&self.preferred).clone()
+    }
+
+    /// Waits until the browser of this pairing has listed its tabs, and returns how many it has.
+    pub async fn ready(&self, pairing: &PairingId) -> usize {
+        loop {
+            for Entry { connections, .. } in self.entries() {
+                if connections.extension_ready.load(Ordering::Relaxed)
+                    && connections.pairing().as_ref() == Some(pairing)
+                {
+                    return connections.pages.load(Ordering::Relaxed);
+                }
+            }
+            tokio::time::sleep(READY_POLL).await;
+        }
+    }
+
     pub fn entries(&self) -> Vec<Entry> {
         self.lock().clone()
     }
@@ -204,20 +285,24 @@ impl Registry {
             .sum()
     }
 
-    /// Applies changed pairings: renames browsers, and disconnects those that are no longer paired.
-    pub fn on_pairings_changed(&self, pairings: &Pairings) {
-        for entry in self.entries() {
-            entry.connections.on_pairings_changed(pairings);
+    /// Gives renamed browsers their name, and disconnects those that are no longer paired.
+    pub fn apply_pairings(&self, pairings: &Pairings) {
+        let mut entries = self.lock();
+        for entry in entries.iter() {
+            entry.connections.apply_pairings(pairings);
         }
         if self.mode == BrowserMode::Many {
-            self.lock()
-                .retain(|entry| !entry.connections.is_abandoned(pairings));
+            entries.retain(|entry| !entry.connections.is_abandoned());
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Entry>> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.entries)
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The names of these browsers, for an error message.

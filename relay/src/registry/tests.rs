@@ -11,6 +11,7 @@ fn take(connections: &Arc<Connections>) -> Option<ClientSlot> {
         name: "a client".to_owned(),
         process: None,
         token_generation: 0,
+        named_browser: false,
     };
     Clients::take_slot(connections, info)
 }
@@ -25,7 +26,7 @@ fn identity(install_id: &str) -> Identity {
 
 fn registry(mode: BrowserMode) -> Registry {
     let core = tabwire_core::Config::new(0);
-    Registry::new((mode, ClientMode::SingleActive), core, None).0
+    Registry::new((mode, ClientMode::SingleActive), core).0
 }
 
 #[test]

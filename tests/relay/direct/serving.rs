@@ -1,12 +1,13 @@
 //! What a browser with its own port shares with every other one: token, slots, names and discovery;
 //! and where its port may be.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tabwire_tests::{
     Client, EXTENSION_ID, Relay, ScriptedBrowser, ScriptedExtension, StartOptions, http, run, tab,
+    until,
 };
 
-use super::start;
+use super::{start, start_with_client};
 
 async fn get(relay: &Relay, path: &str) -> http::Response {
     let bearer = format!("Bearer {}", relay.token());
@@ -71,7 +72,7 @@ async fn second_client_gets_409_with_the_name_of_the_first() {
 async fn status_shows_the_browser() {
     let (relay, _browser) = start(&["--browser-name", "work"]).await;
     let browsers = get(&relay, "/browsers").await.json();
-    let expected = json!([{ "name": "work", "product": "Chrome/156.0.1.2", "connected": true, "tabs": 1, "clients": [] }]);
+    let expected = json!([{ "name": "work", "product": "Chrome/156.0.1.2", "extension": "", "connected": true, "tabs": 1, "clients": [] }]);
     assert_eq!(browsers, expected);
     let status = relay.get("/").await;
     assert_eq!(
@@ -92,7 +93,9 @@ async fn extension_finds_the_place_taken_even_if_the_user_prefers_it() {
         let own = relay.installation();
         let refused = ScriptedExtension::prove(&relay, &own, EXTENSION_ID, take_over).await;
         let refused = refused.unwrap_err();
-        assert_eq!(refused.busy.unwrap()["holder"], "chrome");
+        let busy = refused.busy.unwrap();
+        assert_eq!(busy["holder"], "chrome");
+        assert_eq!(busy["canTakeOver"], false);
         assert_eq!(refused.close, Some(4409));
     }
 }
@@ -101,6 +104,10 @@ async fn extension_finds_the_place_taken_even_if_the_user_prefers_it() {
 async fn is_one_of_several_browsers_by_its_name() {
     let (relay, mut browser) = start(&["--browsers", "many", "--browser-name", "direct"]).await;
     let _extension = ScriptedExtension::connect(&relay, &[tab(1)]).await;
+    until("both are connected", async || {
+        (relay.get("/").await["browsers"] == 2).then_some(())
+    })
+    .await;
     let several = get(&relay, "/json/version").await;
     assert_eq!(several.status, 400);
     assert_eq!(several.json()["browsers"], json!(["direct", "chrome"]));
@@ -114,16 +121,22 @@ async fn is_one_of_several_browsers_by_its_name() {
     assert_eq!(browsers.as_array().unwrap().len(), 2);
 }
 
-#[tokio::test]
-async fn debug_http_reaches_the_browser() {
-    let (relay, mut browser) = start(&["--debug-http"]).await;
-    let body = json!({ "action": "cdp", "payload": { "method": "Some.method" } }).to_string();
-    let request = format!(
-        "POST /command HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nAuthorization: Bearer {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+/// A POST request with the token.
+fn post(relay: &Relay, path: &str, body: &Value) -> String {
+    let body = body.to_string();
+    format!(
+        "POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nAuthorization: Bearer {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
         relay.port,
         relay.token(),
         body.len(),
-    );
+    )
+}
+
+#[tokio::test]
+async fn debug_http_reaches_the_browser() {
+    let (relay, mut browser) = start(&["--debug-http"]).await;
+    let body = json!({ "action": "cdp", "payload": { "method": "Some.method" } });
+    let request = post(&relay, "/command", &body);
     let answering = async {
         let mut link = browser.link().await;
         let request = link.expect("Some.method").await;
@@ -132,6 +145,36 @@ async fn debug_http_reaches_the_browser() {
     };
     let ((_, response), _link) = tokio::join!(http::exchange(relay.port, request), answering);
     assert_eq!(response.json(), json!({ "result": { "a": 1 } }));
+}
+
+#[tokio::test]
+async fn no_browser_is_launched_in_place_of_the_only_one() {
+    let (relay, browser, mut client, mut link) = start_with_client(&[]).await;
+    let request = post(&relay, "/launch", &json!({}));
+    let (_, refused) = http::exchange(relay.port, request).await;
+    assert_eq!(refused.status, 409);
+    let error = refused.json()["error"].to_string();
+    assert!(error.contains(&browser.url()), "{error}");
+    assert!(error.contains("--browsers many"), "{error}");
+    client.send(None, "Some.method", json!({})).await;
+    link.expect("Some.method").await;
+}
+
+#[tokio::test]
+async fn browser_url_excludes_launching() {
+    let home = tempfile::TempDir::new().unwrap();
+    let url = ["--port", "0", "--browser-url", "http://127.0.0.1:9222"];
+    let serve = [&["serve", "--launch", "auto"], &url[..]].concat();
+    let exit = run(home.path(), &serve, &[]);
+    assert_eq!(exit.code, Some(2), "{exit:?}");
+    assert!(exit.stderr.contains("cannot be used with"), "{exit:?}");
+    let up = [&["up"], &url[..]].concat();
+    let exit = run(home.path(), &up, &[]);
+    assert_eq!(exit.code, Some(1), "{exit:?}");
+    assert!(
+        exit.stderr.contains("tabwire serve --browser-url"),
+        "{exit:?}"
+    );
 }
 
 #[tokio::test]

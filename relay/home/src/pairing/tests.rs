@@ -57,6 +57,7 @@ fn no_browser_can_pose_as_one_of_another_pairing() {
     let (mut pairings, secret) = with_folder();
     let (_, other) = pairings.pair_folder(Path::new("/y"), None, None, 0);
     connect(&mut pairings, &secret, A);
+    connect(&mut pairings, &other, B);
     assert_eq!(verify(&pairings, &other, A, 0), Verdict::WrongProof);
 }
 
@@ -73,6 +74,65 @@ fn unpaired_browser_stays_out_although_another_one_has_the_same_secret() {
     ));
     pairings.unpair("chrome-2").unwrap();
     assert_eq!(verify(&pairings, &secret, B, 0), Verdict::NotPaired);
+}
+
+#[test]
+fn folder_admits_no_new_browser_after_one_was_unpaired_until_it_is_written_again() {
+    let (mut pairings, secret) = with_folder();
+    connect(&mut pairings, &secret, A);
+    connect(&mut pairings, &secret, B);
+    pairings.unpair("chrome").unwrap();
+    let new = "cccccccc-0000-4000-8000-000000000000";
+    assert_eq!(verify(&pairings, &secret, new, 0), Verdict::NotPaired);
+    let (_, fresh) = pairings.pair_folder(Path::new("/x"), Some(&secret), None, 0);
+    assert!(fresh != secret);
+    assert_eq!(connect(&mut pairings, &fresh, B), "chrome-2");
+    assert_eq!(connect(&mut pairings, &fresh, A), "chrome");
+}
+
+#[test]
+fn browser_may_move_to_a_folder_that_nobody_has_used() {
+    let (mut pairings, secret) = with_folder();
+    connect(&mut pairings, &secret, A);
+    let (_, other) = pairings.pair_folder(Path::new("/y"), None, None, 1);
+    assert_eq!(connect(&mut pairings, &other, A), "chrome");
+    connect(&mut pairings, &secret, B);
+    assert_eq!(
+        verify(&pairings, &other, B, 0),
+        Verdict::WrongProof,
+        "it is used"
+    );
+}
+
+#[test]
+fn folder_that_was_moved_keeps_its_secret() {
+    let (mut pairings, secret) = with_folder();
+    let (_, moved) = pairings.pair_folder(Path::new("/moved"), Some(&secret), None, 0);
+    assert!(moved == secret);
+}
+
+#[test]
+fn code_that_its_browser_has_left_admits_nobody() {
+    let mut pairings = Pairings::default();
+    let first = pairings.pair_by_code(None, 0);
+    connect(&mut pairings, &first, A);
+    let second = pairings.pair_by_code(None, 1);
+    connect(&mut pairings, &second, A);
+    assert_eq!(verify(&pairings, &first, B, 0), Verdict::NotPaired);
+}
+
+#[test]
+fn code_that_two_browsers_have_proven_admits_the_first() {
+    let mut pairings = Pairings::default();
+    let code = pairings.pair_by_code(None, 0);
+    let proven = [A, B].map(|id| verify(&pairings, &code, id, 0));
+    let [Verdict::Proven { pairing, .. }, Verdict::Proven { .. }] = proven else {
+        panic!("both prove it")
+    };
+    let seen =
+        |pairings: &mut Pairings, id| pairings.record_seen(&pairing, id, ("chrome", "Chrome/1"), 0);
+    assert!(seen(&mut pairings, A).is_some());
+    assert_eq!(seen(&mut pairings, B), None);
 }
 
 #[test]

@@ -10,6 +10,7 @@ use crate::direct::browser::Recovered;
 use crate::direct::client::Link;
 use crate::direct::runtime::State;
 use crate::error::Error;
+use crate::hub::HubReport;
 use crate::registry::Identity;
 use crate::registry::connections::Connections;
 
@@ -77,9 +78,9 @@ impl Hub {
             }
         }
         match &self.on_failure {
-            OnFailure::EndRelay(failures) => {
+            OnFailure::EndRelay(reports) => {
                 let reason = error.to_string();
-                let _ = failures.send(Error::Recovery { reason });
+                let _ = reports.send(HubReport::Ended(Error::Recovery { reason }));
             }
             OnFailure::WaitForBrowser => {
                 self.slot = None;

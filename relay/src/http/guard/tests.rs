@@ -12,6 +12,7 @@ fn status(path: &str, headers: &[(&str, &str)]) -> StatusCode {
         browser_mode: BrowserMode::One,
         allow_unpaired: false,
         debug_http: false,
+        launch: None,
         extension_ids: vec!["abcdefghijklmnopabcdefghijklmnop".to_owned()],
         core: tabwire_core::Config::new(0),
         max_message: 0,

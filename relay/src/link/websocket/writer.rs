@@ -8,7 +8,7 @@ use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 
 use super::frame::{self, Opcode};
 
-/// From this size on, a payload is written from its own memory.
+/// A payload of at least this size is written from its own memory.
 pub const LARGE_PAYLOAD: usize = 16 << 10;
 /// How much is collected before it has to be written.
 const MAX_COLLECTED: usize = 32 << 10;

@@ -1,0 +1,113 @@
+//! The watchdog: a process that outlives a relay that is killed, and cleans up after it. It ends the
+//! browsers that the relay launched, removes their temporary folders, and removes the relay's files.
+//!
+//! The relay tells it over a pipe what there is to clean up. When the pipe closes, the relay has
+//! ended, however it ended; whatever it has not cleaned up by then is left to the watchdog.
+
+use std::fs;
+use std::io::{self, BufRead as _, Write as _};
+use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
+use std::process::{ChildStdin, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+
+use serde::{Deserialize, Serialize};
+use tabwire_home::Home;
+
+use super::process::LaunchedProcess;
+
+/// The hidden command that runs the watchdog.
+pub const COMMAND: &str = "watchdog";
+
+/// What is left of one launched browser.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Remains {
+    pub process: LaunchedProcess,
+    /// A temporary folder.
+    pub folder: Option<PathBuf>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+enum Message {
+    Launched(Remains),
+    Stopped { pid: u32 },
+}
+
+/// The relay's end of the pipe.
+pub struct Watchdog {
+    pipe: Mutex<Option<ChildStdin>>,
+}
+
+impl Watchdog {
+    /// Without a watchdog the relay works just as well, unless it is killed.
+    pub fn start(home: &Home) -> Self {
+        let pipe = start(home)
+            .inspect_err(|error| tracing::warn!(%error, "cannot start the watchdog"))
+            .ok();
+        Self {
+            pipe: Mutex::new(pipe),
+        }
+    }
+
+    pub fn on_launched(&self, remains: Remains) {
+        self.send(&Message::Launched(remains));
+    }
+
+    pub fn on_stopped(&self, pid: u32) {
+        self.send(&Message::Stopped { pid });
+    }
+
+    fn send(&self, message: &Message) {
+        let mut pipe = self.pipe.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(pipe) = pipe.as_mut()
+            && let Ok(text) = serde_json::to_string(message)
+            && let Err(error) = writeln!(pipe, "{text}")
+        {
+            tracing::warn!(%error, "the watchdog is gone");
+        }
+    }
+}
+
+fn start(home: &Home) -> io::Result<ChildStdin> {
+    let mut child = Command::new(std::env::current_exe()?)
+        .arg(COMMAND)
+        .env("TABWIRE_HOME", home.path())
+        .current_dir("/")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        // Signals to the relay's group must not reach it.
+        .process_group(0)
+        .spawn()?;
+    child
+        .stdin
+        .take()
+        .ok_or_else(|| io::Error::other("no pipe"))
+}
+
+/// Runs the watchdog, until the relay at the other end of stdin has ended and nothing is left of it.
+pub async fn run() {
+    let remains = tokio::task::spawn_blocking(read_remains).await;
+    for Remains { process, folder } in remains.unwrap_or_default() {
+        process.stop().await;
+        if let Some(folder) = folder {
+            let _ = fs::remove_dir_all(folder);
+        }
+    }
+    if let Ok(home) = Home::open() {
+        home.remove_stale_files();
+    }
+}
+
+/// Reads until the relay has ended.
+fn read_remains() -> Vec<Remains> {
+    let mut remains = Vec::<Remains>::new();
+    for line in io::stdin().lock().lines().map_while(Result::ok) {
+        match serde_json::from_str(&line) {
+            Ok(Message::Launched(launched)) => remains.push(launched),
+            Ok(Message::Stopped { pid }) => remains.retain(|each| each.process.pid != pid),
+            Err(_) => {}
+        }
+    }
+    remains
+}

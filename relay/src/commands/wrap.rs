@@ -1,0 +1,124 @@
+//! `tabwire wrap`: runs a program that needs the relay's address, with placeholders in its arguments
+//! replaced.
+
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{ExitCode, ExitStatus};
+use std::time::Duration;
+
+use clap::Args;
+use rustix::process::{Pid, Signal, kill_process};
+use tabwire_home::{Home, State, Token, cdp_url};
+use tokio::process::{Child, Command};
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::commands::browser_name;
+use crate::error::Error;
+
+/// How long to wait for a relay, and how often to look for it: more and more rarely.
+const RELAY_TIMEOUT: Duration = Duration::from_secs(10);
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+#[derive(Debug, Clone, Args)]
+pub struct WrapOptions {
+    /// The browser, by its name in `tabwire browsers` [default: the only one]
+    #[arg(long, env = "TABWIRE_BROWSER", value_parser = browser_name)]
+    pub browser: Option<String>,
+    /// The program and its arguments, after `--`. Replaced in them: {cdp_port}; {cdp_endpoint}, the
+    /// http:// address; {cdp_url}, the ws:// address with the token; {token}
+    ///
+    /// Other users of this machine can see the arguments of a program. Use {cdp_url} and {token} only if
+    /// the program reads them from nowhere else; it also finds the URL in TABWIRE_CDP_URL.
+    #[arg(last = true, required = true, value_name = "PROGRAM")]
+    pub program: Vec<String>,
+}
+
+/// Exits as the program does.
+pub async fn run(options: &WrapOptions) -> Result<ExitCode, Error> {
+    let home = Home::open()?;
+    let state = wait_for_relay(&home).await?;
+    let values = Values::new(state, &Token::load(&home)?, options.browser.as_deref());
+    let mut words = options.program.iter().map(|word| values.replace_in(word));
+    let program = words.next().unwrap_or_default();
+    let child = Command::new(&program)
+        .args(words)
+        // Unlike arguments, only this user can read it.
+        .env("TABWIRE_CDP_URL", &values.cdp_url)
+        .spawn()
+        .map_err(|reason| Error::StartProgram { program, reason })?;
+    let status = wait(child).await?;
+    Ok(exit_code(status))
+}
+
+async fn wait_for_relay(home: &Home) -> Result<State, Error> {
+    let mut pause = FIRST_PAUSE;
+    let waiting = async {
+        loop {
+            if let Some(state) = home.running_relay() {
+                return state;
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    };
+    let found = tokio::time::timeout(RELAY_TIMEOUT, waiting).await;
+    found.map_err(|_| Error::NoRelay {
+        home: home.path().to_owned(),
+    })
+}
+
+/// What the placeholders stand for.
+struct Values {
+    port: u16,
+    token: String,
+    cdp_url: String,
+}
+
+impl Values {
+    fn new(state: State, token: &Token, browser: Option<&str>) -> Self {
+        let cdp_url = cdp_url(state.port, token, browser);
+        let token = cdp_url
+            .split_once("token=")
+            .map_or("", |(_, rest)| rest.split('&').next().unwrap_or(rest));
+        Self {
+            port: state.port,
+            token: token.to_owned(),
+            cdp_url,
+        }
+    }
+
+    fn replace_in(&self, word: &str) -> String {
+        word.replace("{cdp_port}", &self.port.to_string())
+            .replace("{cdp_endpoint}", &format!("http://localhost:{}", self.port))
+            .replace("{cdp_url}", &self.cdp_url)
+            .replace("{token}", &self.token)
+    }
+}
+
+/// Passes signals on to the program until it has exited.
+async fn wait(mut child: Child) -> Result<ExitStatus, Error> {
+    let signals = |kind| signal(kind).map_err(Error::Signals);
+    let mut interrupt = signals(SignalKind::interrupt())?;
+    let mut terminate = signals(SignalKind::terminate())?;
+    let mut hangup = signals(SignalKind::hangup())?;
+    loop {
+        let received = tokio::select! {
+            status = child.wait() => return Ok(status?),
+            _ = interrupt.recv() => Signal::INT,
+            _ = terminate.recv() => Signal::TERM,
+            _ = hangup.recv() => Signal::HUP,
+        };
+        let pid = child.id().and_then(|pid| i32::try_from(pid).ok());
+        if let Some(pid) = pid.and_then(Pid::from_raw) {
+            let _ = kill_process(pid, received);
+        }
+    }
+}
+
+/// A program that was ended by a signal exits with 128 and the signal's number, as in a shell.
+fn exit_code(status: ExitStatus) -> ExitCode {
+    let code = status
+        .code()
+        .or_else(|| status.signal().map(|signal| 128 + signal));
+    ExitCode::from(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
+}

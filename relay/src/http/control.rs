@@ -1,0 +1,94 @@
+//! `POST /launch`, `/stop` and `/restart`: what `tabwire` and agents ask a running relay to do with
+//! browsers. The guard has checked the token.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::extract::rejection::JsonRejection;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Response};
+use serde::{Deserialize, Serialize};
+
+use crate::app::App;
+use crate::browser::launcher::{LaunchOptions, LaunchReport};
+use crate::error::Error;
+use crate::http::guard::refusal;
+
+/// Which browser to stop or restart. `None`: the only one that was launched.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct BrowserChoice {
+    pub name: Option<String>,
+    /// Stop the relay itself.
+    pub relay: bool,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Stopped {
+    pub name: Option<String>,
+}
+
+type Body<T> = Result<Json<T>, JsonRejection>;
+
+pub async fn launch(State(app): State<Arc<App>>, options: Body<LaunchOptions>) -> Response {
+    match options {
+        Ok(Json(options)) => {
+            respond(on_its_own(async move { app.launcher.launch(&options).await }).await)
+        }
+        Err(rejected) => reject(&rejected),
+    }
+}
+
+pub async fn restart(State(app): State<Arc<App>>, choice: Body<BrowserChoice>) -> Response {
+    match choice {
+        Ok(Json(choice)) => respond(
+            on_its_own(async move { app.launcher.restart(choice.name.as_deref()).await }).await,
+        ),
+        Err(rejected) => reject(&rejected),
+    }
+}
+
+pub async fn stop(State(app): State<Arc<App>>, choice: Body<BrowserChoice>) -> Response {
+    let choice = match choice {
+        Ok(Json(choice)) => choice,
+        Err(rejected) => return reject(&rejected),
+    };
+    if choice.relay {
+        app.stop_requested.notify_one();
+        return Json(Stopped { name: None }).into_response();
+    }
+    let stopping = async move { app.launcher.stop(choice.name.as_deref()).await };
+    match on_its_own(stopping).await {
+        Ok(name) => Json(Stopped { name: Some(name) }).into_response(),
+        Err(error) => fail(&error),
+    }
+}
+
+/// Finishes what was begun, also if whoever asked for it has disconnected.
+async fn on_its_own<T: Send + 'static>(
+    work: impl Future<Output = Result<T, Error>> + Send + 'static,
+) -> Result<T, Error> {
+    let done = tokio::spawn(work).await;
+    done.unwrap_or_else(|error| Err(Error::HubEnded(error.to_string())))
+}
+
+fn respond(outcome: Result<LaunchReport, Error>) -> Response {
+    match outcome {
+        Ok(report) => Json(report).into_response(),
+        Err(error) => fail(&error),
+    }
+}
+
+fn fail(error: &Error) -> Response {
+    let status = match error {
+        Error::UnknownBrowser(_) | Error::NotLaunched { .. } => StatusCode::NOT_FOUND,
+        Error::ProfileInUse { .. } | Error::OnlyBrowserUrl { .. } => StatusCode::CONFLICT,
+        _ => StatusCode::SERVICE_UNAVAILABLE,
+    };
+    refusal(status, &error.to_string()).into_response()
+}
+
+fn reject(rejected: &JsonRejection) -> Response {
+    refusal(rejected.status(), &rejected.body_text()).into_response()
+}
