@@ -121,7 +121,7 @@ for (const [first, second] of [
   });
 }
 
-// ---- what the relay is told about the browser ----
+// ---- what the relay receives about the browser ----
 
 /** The `browser` message of a browser with this `navigator`. */
 async function describedAs(navigator) {

@@ -15,7 +15,7 @@ use crate::commands::CommandLine;
 use crate::error::Error;
 use crate::service::{Manager, Service, Step, is_ours};
 
-/// How long the relay may take to start before the user is told where to look.
+/// How long the relay may take to start before the user is pointed to its log.
 const START_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Clone, Args)]

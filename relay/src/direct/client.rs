@@ -226,7 +226,7 @@ impl Client {
     }
 
     /// The connection is lost, and with it every session and the outcome of every request in
-    /// flight. The client is told, so that what it knows of these targets does not clash with what
+    /// flight. The client is notified, so that what it knows of these targets does not clash with what
     /// it learns on the next connection.
     pub fn on_lost(&mut self) {
         self.link = Link::Lost;
