@@ -9,7 +9,7 @@ NODE_TEST := node --test --test-timeout=240000
 SUBMAKE := $(MAKE) --no-print-directory
 
 .DEFAULT_GOAL := help
-.PHONY: help run build fmt check test bench fuzz deny clean check-rust check-js test-core test-rust test-node chromium python
+.PHONY: help run build fmt check test bench chaos fuzz deny clean check-rust check-js test-core test-rust test-node chromium python
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -45,6 +45,11 @@ bench: chromium $(NPM_READY) build ## Measure speed and memory, compared with Ch
 	TABWIRE_BIN=$(TARGET)/release/tabwire node tests/bench/chain.mjs
 	TABWIRE_BIN=$(TARGET)/release/tabwire node tests/bench/dormant.mjs
 	TABWIRE_BIN=$(TARGET)/release/tabwire node tests/bench/mcp.mjs
+	TABWIRE_BIN=$(TARGET)/release/tabwire node tests/bench/launch.mjs
+
+chaos: chromium $(NPM_READY) ## Kill browsers and relays over and over, and look for anything left behind
+	cargo build --package tabwire --quiet
+	cd tests && TABWIRE_CHAOS=full node --test --test-timeout=900000 chaos/*.test.mjs
 
 fuzz: ## Fuzz the WebSocket codec and its handshake, one minute per target
 	@cargo fuzz --version >/dev/null 2>&1 || { echo "cargo-fuzz is not installed. Run \`cargo install --locked cargo-fuzz\`, then try again."; exit 1; }
@@ -84,8 +89,8 @@ test-node: chromium python $(NPM_READY)
 	@echo "==> Testing the extension, and the whole chain with a real Chromium"
 	cargo build --package tabwire --quiet
 	cd tests && $(NODE_TEST) --test-concurrency=1 extension/*.test.mjs protocol/*.test.mjs chain/*.test.mjs
-	@echo "==> Testing parity with Chromium's own port, the MCP server, and the popup"
-	cd tests && $(NODE_TEST) --test-concurrency=2 parity/*.test.mjs mcp/*.test.mjs popup/*.test.mjs
+	@echo "==> Testing parity with Chromium's own port, the MCP server, the popup, and faults"
+	cd tests && $(NODE_TEST) --test-concurrency=2 parity/*.test.mjs mcp/*.test.mjs popup/*.test.mjs chaos/*.test.mjs
 
 # ---- what they need ----
 

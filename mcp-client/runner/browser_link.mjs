@@ -180,7 +180,9 @@ export class BrowserLink {
     const page = await this.context.newPage();
     this.page = page;
     this.#notify({ event: 'opened', target: this.#target });
-    const note = wasClosed ? 'The tab in use was closed. `page` is a new, empty tab.' : undefined;
+    const note = wasClosed
+      ? 'The tab in use was closed or is in another browser. `page` is a new, empty tab.'
+      : undefined;
     return { page, isNew: true, note };
   }
 

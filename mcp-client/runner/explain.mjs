@@ -81,8 +81,16 @@ const REMEDIES = [
     /Another debugger/,
     {
       agent:
-        'DevTools or another tool is open on this tab. Use another tab, or ask the user to close it.',
-      shellUser: 'DevTools or another tool is open on this tab. Close it, or use another tab.',
+        'Use another tab, or ask the user to reload the Tabwire extension at chrome://extensions.',
+      shellUser: 'Reload the Tabwire extension at chrome://extensions, or use another tab.',
+    },
+  ],
+  [
+    /Cannot attach to this target\.|restricted by policy/,
+    {
+      agent:
+        'A policy of this browser may forbid it. Use another tab, or ask the user to run `tabwire doctor`.',
+      shellUser: 'A policy of this browser may forbid it. Run `tabwire doctor` to find out.',
     },
   ],
   [/Target crashed|Page crashed|page has crashed/, CRASHED],

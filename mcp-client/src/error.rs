@@ -62,8 +62,23 @@ pub enum Error {
     Reset,
     #[error("A reset came first; the code was not run.")]
     ResetBefore,
-    #[error("Invalid arguments for execute: {0}.")]
-    Arguments(String),
+    #[error("Invalid arguments for {tool}: {reason}.")]
+    Arguments {
+        tool: &'static str,
+        reason: String,
+        /// What the tool takes.
+        usage: &'static str,
+    },
+    #[error("No browser '{0}' found on this machine.")]
+    UnknownBrowser(String),
+    /// What the relay responds.
+    #[error("{0}")]
+    NotLaunched(String),
+    /// What the relay responds.
+    #[error("{0}")]
+    BrowserRefused(String),
+    #[error("The relay does not respond as it should: {0}.")]
+    RelayRequest(String),
     #[error("The process that runs the code exited ({0}).")]
     WorkerExited(String),
     #[error("Cannot start the process that runs the code: {reason}.")]
@@ -167,7 +182,11 @@ impl Error {
             Self::OutOfMemory(_) => "memory",
             Self::Cancelled => "cancelled",
             Self::Reset | Self::ResetBefore => "reset",
-            Self::Arguments(_) => "arguments",
+            Self::Arguments { .. } => "arguments",
+            Self::UnknownBrowser(_) => "unknown-browser",
+            Self::NotLaunched(_) => "not-launched",
+            Self::BrowserRefused(_) => "browser-refused",
+            Self::RelayRequest(_) => "relay",
             Self::WorkerExited(_) => "worker",
             Self::WorkerStart { .. } => "no-worker",
             Self::NoSuchTab(_) => "no-such-tab",
@@ -187,11 +206,14 @@ impl Error {
             | Self::Cancelled
             | Self::Reset
             | Self::ResetBefore
-            | Self::Arguments(_)
+            | Self::Arguments { .. }
             | Self::WorkerExited(_)
             | Self::NoSuchTab(_)
             | Self::Unreadable { .. }
             | Self::Unwritable { .. } => self.remedy_for_code(audience),
+            Self::UnknownBrowser(_) => "Call browser_list, then call again with one of its names, or with the path of a program.".to_owned(),
+            Self::NotLaunched(_) => "Call browser_status to see which browsers were launched, or browser_launch to launch one.".to_owned(),
+            Self::BrowserRefused(_) => "Call browser_list to see what is installed and which names are in use, then call again with other arguments. If it keeps failing, ask the user to run `tabwire doctor`.".to_owned(),
             _ => self.remedy_for_set_up(audience),
         }
     }
@@ -211,9 +233,14 @@ impl Error {
             Self::OutOfMemory(_) => format!("{loss} Process less data at a time."),
             Self::Reset => format!("{loss} Call `snapshot()` to see the page, then continue."),
             Self::ResetBefore => audience.retry().to_owned(),
-            Self::Arguments(_) => "Nothing was run. Call again with `code` (a string) and optionally `timeout` (0.1 to 600 seconds).".to_owned(),
-            Self::NoSuchTab(_) => "Name one tab by its number, its target id, or a part of its address or title.".to_owned(),
-            Self::Unreadable { .. } => "Pass a file with the code, or pass the code with -e or on stdin.".to_owned(),
+            Self::Arguments { usage, .. } => format!("Nothing was run. Call again with {usage}."),
+            Self::NoSuchTab(_) => {
+                "Name one tab by its number, its target id, or a part of its address or title."
+                    .to_owned()
+            }
+            Self::Unreadable { .. } => {
+                "Pass a file with the code, or pass the code with -e or on stdin.".to_owned()
+            }
             Self::Unwritable { .. } => "Choose a place that you can write to.".to_owned(),
             _ => format!("{loss} {}", audience.retry()),
         }

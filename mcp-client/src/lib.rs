@@ -2,13 +2,18 @@
 //!
 //! ```text
 //! agent ─► stdin ─► server (execute, reset) ─┐
-//!                                            ├─► session ─► relay (find or start it, wait for the slot)
-//! shell ─► exec ─────────────────────────────┘           └► worker ─► runner (Node, Playwright) ─► /cdp
+//!                     │                      ├─► session ─► relay (find or start it, wait for the slot)
+//! shell ─► exec ──────┼──────────────────────┘           └► worker ─► runner (Node, Playwright) ─► /cdp
+//!                     └ browser tools ─► browsers ─► relay (launch, stop, …)
 //! ```
 //!
 //! A session belongs to one agent: its worker, its current page, its claim on the browser. Only the
-//! worker connects to `/cdp`.
+//! worker connects to `/cdp`. `current_browser` is all that session and browser tools share.
 
+mod browser_report;
+mod browser_tools;
+mod browsers;
+mod current_browser;
 mod error;
 pub mod exec;
 mod progress;
@@ -18,13 +23,16 @@ mod runner;
 mod server;
 mod session;
 mod stdin;
+mod tabs;
 mod tools;
 mod worker;
 
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use browser_report::InstalledBrowser;
 pub use error::{Audience, Error};
 pub use server::{http_routes, serve_stdio};
 use tabwire_home::Home;
@@ -54,7 +62,13 @@ pub struct Settings {
     /// Called with the size of each call and its response, so that the memory of large ones can be
     /// returned to the system.
     pub after_call: Arc<dyn Fn(usize) + Send + Sync>,
+    /// Offers the tools that manage browsers, and lists the installed ones for them.
+    pub browser_tools: Option<InstalledBrowsers>,
 }
+
+/// Finds the browsers on this machine.
+pub type InstalledBrowsers =
+    Arc<dyn Fn() -> Pin<Box<dyn Future<Output = Vec<InstalledBrowser>> + Send>> + Send + Sync>;
 
 /// Starts a relay if none is running in this home, with progress on stderr.
 pub async fn ensure_relay(settings: &Settings) -> Result<(), Error> {

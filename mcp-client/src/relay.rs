@@ -82,11 +82,16 @@ async fn has_browser(settings: &Settings, port: u16, status: &RelayStatus) -> Re
 }
 
 async fn connected_browsers(settings: &Settings, port: u16) -> Result<Vec<String>, Error> {
-    let token = Token::load(&settings.home)?;
-    let reports = get_json_with_token::<Vec<BrowserReport>>(port, "/browsers", &token).await;
-    let reports = reports.map_err(|error| Error::Connect(error.to_string()))?;
-    let connected = reports.into_iter().filter(|report| report.connected);
+    let reports = browsers(settings, port).await?.into_iter();
+    let connected = reports.filter(|report| report.connected);
     Ok(connected.map(|report| report.name).collect())
+}
+
+/// The browsers that have connected. The caller has found this home's relay on this port.
+pub async fn browsers(settings: &Settings, port: u16) -> Result<Vec<BrowserReport>, Error> {
+    let token = Token::load(&settings.home)?;
+    let reports = get_json_with_token(port, "/browsers", &token).await;
+    reports.map_err(|error| Error::RelayRequest(error.to_string()))
 }
 
 /// Starts a relay if none is running. Does not wait for a browser.
@@ -100,7 +105,7 @@ pub async fn ensure_started(settings: &Settings, progress: &Progress) -> Result<
 
 /// Returns the status of this home's relay. Any program can respond like a relay, and it would be
 /// sent the token next: only the one that owns the home is accepted.
-async fn find(settings: &Settings, port: u16) -> Result<Option<RelayStatus>, Error> {
+pub async fn find(settings: &Settings, port: u16) -> Result<Option<RelayStatus>, Error> {
     let response = get_json::<RelayStatus>(port, "/").await;
     let (own, elsewhere) = match settings.home.running_relay() {
         Some(state) if state.port == port => (Some(state), None),
@@ -284,7 +289,7 @@ mod tests {
                 program: Some("node".into()),
                 pid: Some(4711),
                 connected_at: 0,
-                tabs_in_use: 0,
+                tabs_in_use: Some(0),
                 tabs: None,
             }],
         };

@@ -7,8 +7,8 @@ use std::time::Duration;
 use axum::Router;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest,
-    CustomResult, ErrorCode, ErrorData, Implementation, ListToolsResult, PaginatedRequestParams,
-    ServerCapabilities, ServerConfig,
+    CustomResult, ErrorCode, ErrorData, Implementation, JsonObject, ListToolsResult,
+    PaginatedRequestParams, ServerCapabilities, ServerConfig,
 };
 use rmcp::service::RequestContext;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
@@ -18,6 +18,8 @@ use serde_json::json;
 use tokio::sync::{Mutex, watch};
 use tokio::task::JoinHandle;
 
+use crate::browser_tools::{self, BrowserCall};
+use crate::browsers::Browsers;
 use crate::error::{Audience, Error};
 use crate::progress::Progress;
 use crate::response::Response;
@@ -34,6 +36,7 @@ const HTTP_SESSION_TIMEOUT: Duration = Duration::from_secs(8 * 60 * 60);
 pub struct Server {
     settings: Settings,
     session: Arc<Mutex<Session>>,
+    browsers: Arc<Browsers>,
     /// Notifies running and queued calls of a reset.
     resets: watch::Sender<()>,
     /// The task that releases the browser when the server becomes idle; at most one.
@@ -80,6 +83,7 @@ impl Server {
             }
         });
         Self {
+            browsers: Arc::new(Browsers::new(settings.clone(), session.current_browser())),
             settings,
             session: Arc::new(Mutex::new(session)),
             resets: watch::Sender::new(()),
@@ -145,6 +149,40 @@ impl Server {
         response
     }
 
+    fn has_browser_tools(&self) -> bool {
+        self.settings.browser_tools.is_some()
+    }
+
+    fn browser_call(
+        &self,
+        tool: &str,
+        arguments: JsonObject,
+    ) -> Option<Result<BrowserCall, Error>> {
+        let is_offered = self.has_browser_tools();
+        is_offered.then(|| BrowserCall::parse(tool, arguments))?
+    }
+
+    /// Does not wait for running code, which may be what the agent wants to end.
+    async fn manage_browsers(
+        &self,
+        call: BrowserCall,
+        context: &RequestContext<RoleServer>,
+    ) -> Response {
+        let progress = Progress::of_request(context);
+        let result = self.browsers.call(call, &progress).await;
+        result.map_or_else(Response::from, Response::text)
+    }
+
+    fn unknown_tool(&self, name: &str) -> ErrorData {
+        let mut tools = vec!["execute", "reset"];
+        if self.has_browser_tools() {
+            tools.extend(browser_tools::NAMES);
+        }
+        let tools = tools.join(", ");
+        let text = format!("Unknown tool '{name}'. Available tools: {tools}.");
+        ErrorData::invalid_params(text, None)
+    }
+
     async fn release_when_idle(&self) {
         let (session, idle) = (self.session.clone(), self.settings.idle);
         let release = tokio::spawn(async move {
@@ -174,7 +212,11 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(tools::list()))
+        let mut tools = tools::list();
+        if self.has_browser_tools() {
+            tools.extend(browser_tools::list());
+        }
+        Ok(ListToolsResult::with_all_items(tools))
     }
 
     async fn call_tool(
@@ -182,20 +224,20 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
+        let arguments = request.arguments.unwrap_or_default();
         let response = match request.name.as_ref() {
-            "execute" => match ExecuteArguments::parse(request.arguments.unwrap_or_default()) {
+            "execute" => match ExecuteArguments::parse(arguments) {
                 Ok(arguments) => self.execute(arguments, &context).await,
                 Err(error) => error.into(),
             },
             "reset" => self.reset(&context).await,
-            other => {
-                return Err(ErrorData::invalid_params(
-                    format!("Unknown tool '{other}'. Available tools: execute, reset."),
-                    None,
-                ));
-            }
+            other => match self.browser_call(other, arguments) {
+                Some(Ok(call)) => self.manage_browsers(call, &context).await,
+                Some(Err(error)) => error.into(),
+                None => return Err(self.unknown_tool(other)),
+            },
         };
-        Ok(to_tool_result(response).into())
+        Ok(to_tool_result(response, self.has_browser_tools()).into())
     }
 
     async fn on_custom_request(
@@ -225,10 +267,13 @@ fn agent_name(context: &RequestContext<RoleServer>) -> Option<String> {
     Some(format!("{name} {version}"))
 }
 
-fn to_tool_result(response: Response) -> CallToolResult {
-    let report = response
+fn to_tool_result(response: Response, has_browser_tools: bool) -> CallToolResult {
+    let mut report = response
         .failure
         .map(|failure| failure.report(Audience::Agent));
+    if let Some(report) = report.as_mut().filter(|_| has_browser_tools) {
+        browser_tools::add_remedy(report);
+    }
     let mut text = response.text;
     if let Some(report) = &report {
         if !text.is_empty() {

@@ -3,21 +3,21 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tabwire_home::{Token, cdp_url};
 use tokio::time::{Instant, interval, sleep};
 
+use crate::current_browser::{Choice, CurrentBrowser};
 use crate::error::{Audience, Error};
 use crate::progress::Progress;
 use crate::response::{Failure, Report, Response};
+use crate::tabs::{Tab, Tabs, describe};
 use crate::worker::{Reply, Worker};
 use crate::{Settings, relay, runner};
 
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(5);
 /// For every worker request except running the agent's code.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(20);
-const MAX_LISTED_TABS: usize = 30;
 
 pub struct Session {
     settings: Settings,
@@ -25,6 +25,10 @@ pub struct Session {
     worker: Option<Worker>,
     /// What the agent calls itself.
     agent: Option<String>,
+    /// Which browser to use, as others have chosen it.
+    current: CurrentBrowser,
+    /// How many of its changes this session has followed.
+    changes: u64,
     /// The relay's port at the last call.
     port: Option<u16>,
     /// The target id of the current page. It outlives workers and connections.
@@ -38,27 +42,11 @@ pub struct Session {
     in_call: bool,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Tab {
-    pub index: usize,
-    pub target: String,
-    pub title: String,
-    pub url: String,
-    pub in_use: bool,
-    /// The tab as one line, as code that returns pages shows it too.
-    #[serde(skip_serializing)]
-    pub line: String,
-}
-
-#[derive(Deserialize)]
-struct Tabs {
-    tabs: Vec<Tab>,
-}
-
 impl Session {
     pub fn new(settings: Settings, audience: Audience) -> Self {
         Self {
+            current: CurrentBrowser::new(settings.browser.clone()),
+            changes: 0,
             settings,
             audience,
             worker: None,
@@ -69,6 +57,10 @@ impl Session {
             notes: Vec::new(),
             in_call: false,
         }
+    }
+
+    pub fn current_browser(&self) -> CurrentBrowser {
+        self.current.clone()
     }
 
     /// The agent has introduced itself. Used for the next connection.
@@ -99,6 +91,7 @@ impl Session {
             self.replace_worker("The last call was abandoned while its code was running.")
                 .await;
         }
+        self.follow_browser().await;
         let port = relay::port(&self.settings, self.port);
         self.port = Some(port);
         relay::ensure(&self.settings, port, progress).await?;
@@ -120,6 +113,17 @@ impl Session {
             runner::check_node().await?;
         }
         connected
+    }
+
+    /// Uses another browser if it was chosen. The connection to the last one may not have noticed yet
+    /// that its browser is gone.
+    async fn follow_browser(&mut self) {
+        let Choice { name, changes } = self.current.get();
+        if changes != self.changes {
+            self.changes = changes;
+            self.settings.browser = name;
+            self.release().await;
+        }
     }
 
     /// Connects the worker to the relay, which takes the client slot.
@@ -333,52 +337,5 @@ impl Session {
     async fn try_request(&mut self, method: &str, parameters: Value) -> Result<Reply, Error> {
         self.request_within(RELEASE_TIMEOUT, method, parameters, &Progress::silent())
             .await
-    }
-}
-
-/// The text of a reset's response.
-fn describe(tabs: &[Tab]) -> String {
-    let mut lines = vec!["Reconnected; `state` is empty.".to_owned()];
-    lines.push(match tabs.iter().find(|tab| tab.in_use) {
-        Some(tab) => format!("page: {}", tab.url),
-        None => "page: none; code that uses `page` opens a new background tab".to_owned(),
-    });
-    lines.push(format!("{} pages:", tabs.len()));
-    lines.extend(
-        tabs.iter()
-            .take(MAX_LISTED_TABS)
-            .map(|tab| tab.line.clone()),
-    );
-    if tabs.len() > MAX_LISTED_TABS {
-        lines.push(format!(
-            "… and {} more: pages()",
-            tabs.len() - MAX_LISTED_TABS
-        ));
-    }
-    lines.join("\n")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn tab(index: usize, in_use: bool) -> Tab {
-        let url = format!("https://site/{index}");
-        Tab {
-            index,
-            target: String::new(),
-            title: String::new(),
-            line: format!("[{index}] {url}"),
-            url,
-            in_use,
-        }
-    }
-
-    #[test]
-    fn reset_names_the_current_page_and_limits_the_list() {
-        let tabs: Vec<Tab> = (0..200).map(|index| tab(index, index == 3)).collect();
-        let text = describe(&tabs);
-        assert!(text.contains("page: https://site/3\n200 pages:\n[0] https://site/0\n"));
-        assert!(text.ends_with("… and 170 more: pages()"));
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::error::Error;
@@ -26,6 +27,8 @@ In scope:
 - screenshot(locator?, {fullPage, labels}): attaches an image; labels: draws the refs
 Example: await page.goto('https://example.com'); snapshot()";
 
+const USAGE: &str = "`code` (a string) and optionally `timeout` (0.1 to 600 seconds)";
+
 const RESET: &str = "Reconnect to the browser with an empty `state`. Returns the tabs and the current page. Use only if `execute` keeps failing although the code is right.";
 
 #[derive(Deserialize)]
@@ -38,14 +41,13 @@ pub struct ExecuteArguments {
 
 impl ExecuteArguments {
     pub fn parse(arguments: JsonObject) -> Result<Self, Error> {
-        let invalid = |error: serde_json::Error| {
-            Error::Arguments(error.to_string().chars().take(MAX_REASON).collect())
-        };
-        let arguments: Self = serde_json::from_value(Value::Object(arguments)).map_err(invalid)?;
+        let arguments: Self = parse("execute", USAGE, arguments)?;
         match arguments.timeout {
-            Some(timeout) if !TIMEOUT_S.contains(&timeout) => Err(Error::Arguments(format!(
-                "a timeout of {timeout:?} seconds"
-            ))),
+            Some(timeout) if !TIMEOUT_S.contains(&timeout) => Err(Error::Arguments {
+                tool: "execute",
+                reason: format!("a timeout of {timeout:?} seconds"),
+                usage: USAGE,
+            }),
             _ => Ok(arguments),
         }
     }
@@ -53,6 +55,20 @@ impl ExecuteArguments {
     pub fn timeout(&self) -> Duration {
         Duration::from_secs_f64(self.timeout.unwrap_or(DEFAULT_TIMEOUT_S))
     }
+}
+
+/// Parses the arguments of a tool. `usage`: what it takes, for the error.
+pub fn parse<T: DeserializeOwned>(
+    tool: &'static str,
+    usage: &'static str,
+    arguments: JsonObject,
+) -> Result<T, Error> {
+    let parsed = serde_json::from_value(Value::Object(arguments));
+    parsed.map_err(|error| Error::Arguments {
+        tool,
+        reason: error.to_string().chars().take(MAX_REASON).collect(),
+        usage,
+    })
 }
 
 pub fn list() -> Vec<Tool> {
@@ -93,7 +109,7 @@ fn hints(title: &str) -> ToolAnnotations {
         .open_world(true)
 }
 
-fn object(value: Value) -> JsonObject {
+pub fn object(value: Value) -> JsonObject {
     match value {
         Value::Object(object) => object,
         _ => JsonObject::default(),

@@ -35,7 +35,11 @@ impl App {
         home: &Home,
     ) -> Result<(Arc<Self>, mpsc::UnboundedReceiver<HubReport>), Error> {
         let modes = (config.browser_mode, config.client_mode);
-        let (registry, reports) = Registry::new(modes, config.core.clone());
+        let limits = direct::Limits {
+            max_message: config.max_message,
+            outbox: config.outbox_limit,
+        };
+        let (registry, reports) = Registry::new(modes, config.core.clone(), limits);
         let registry = Arc::new(registry);
         let launcher = Launcher::new(home, config.port, registry.clone(), config.launch.clone());
         let app = Self {
@@ -63,15 +67,6 @@ impl App {
         self.registry
             .find(name)
             .map_err(|reason| not_found(&reason))
-    }
-
-    /// Serves a browser that has a debugging port of its own.
-    pub fn add_direct(&self, browser: direct::Browser) {
-        let limits = direct::Limits {
-            max_message: self.config.max_message,
-            outbox: self.config.outbox_limit,
-        };
-        self.registry.add_direct(browser, limits);
     }
 
     /// Contains the token: never log it. `None` while there is no usable token.

@@ -1,8 +1,8 @@
 //! The relay's configuration, combined from the command line and the environment once at start.
 
 use clap::ValueEnum;
+use tabwire_home::control::LaunchOptions;
 
-use crate::browser::launcher::LaunchOptions;
 use crate::error::Error;
 
 pub struct Config {

@@ -71,11 +71,12 @@ pub enum Error {
     #[error("Cannot load the extension over the browser's debugging pipe: {0}.")]
     DebuggingPipe(String),
     #[error(
-        "The browser exited before its extension connected ({status}). Is it already running with the profile {}?",
+        "The browser exited before it could be used ({}). Is it already running with the profile {}?",
+        status.map_or_else(|| "for an unknown reason".to_owned(), |status| status.to_string()),
         profile.display()
     )]
     BrowserExited {
-        status: ExitStatus,
+        status: Option<ExitStatus>,
         profile: PathBuf,
     },
     #[error(
@@ -86,6 +87,18 @@ pub enum Error {
         "The profile of '{name}' is open in a running browser that has not connected. Close that browser, or choose another profile."
     )]
     ProfileInUse { name: String },
+    #[error(
+        "The profile of '{name}' is open in a running browser without a debugging port. Close that browser, or choose another profile."
+    )]
+    ProfileWithoutPort { name: String },
+    #[error("The browser's debugging port did not answer within {seconds} seconds.")]
+    PortTimeout { seconds: u64 },
+    #[error("The browser was stopped.")]
+    BrowserStopped,
+    #[error(
+        "'{name}' is already running, and was launched the other way, with or without --direct. Stop it with `tabwire stop {name}`, or choose another name with --name."
+    )]
+    LaunchedOtherwise { name: String },
     #[error("{}", describe_not_launched(name.as_deref(), launched))]
     NotLaunched {
         name: Option<String>,

@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use crate::app::App;
-use crate::browser::launcher;
+use crate::browser::leftovers;
 use crate::config::Config;
 use crate::direct;
 use crate::error::Error;
@@ -60,12 +60,12 @@ impl Relay {
         let port = listener.local_addr()?.port();
         let (app, reports) = App::new(configure(port)?, &home)?;
         if let Some(browser) = start.direct {
-            app.add_direct(browser);
+            app.registry.add_direct(Arc::new(browser));
         }
         let claim = home.claim()?.map(Arc::new);
         let mut cdp_url_file = None;
         if let Some(claim) = &claim {
-            launcher::remove_leftovers(&home).await;
+            leftovers::remove_all(&home).await;
             let url = app.cdp_url(None).filter(|_| start.writes_cdp_url);
             let pid = std::process::id();
             claim.write(State { port, pid }, url.as_deref())?;

@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tabwire_home::{Error, Handshake, Home, PairingId, Pairings, Token, Verdict, now};
+use tabwire_home::{Error, Handshake, Home, InUse, PairingId, Pairings, Token, Verdict, now};
 
 pub struct Secrets {
     home: Home,
@@ -116,9 +116,11 @@ impl Secrets {
         pairing: &PairingId,
         install_id: &str,
         browser: (&str, &str),
+        in_use: &InUse,
     ) -> Result<Option<String>, Error> {
-        self.home
-            .update_pairings(|pairings| pairings.record_seen(pairing, install_id, browser, now()))
+        self.home.update_pairings(|pairings| {
+            pairings.record_seen(pairing, install_id, browser, in_use, now())
+        })
     }
 
     pub fn with_pairings<T>(&self, read: impl FnOnce(&Pairings) -> T) -> T {

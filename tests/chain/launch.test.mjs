@@ -16,10 +16,18 @@ import {
   CHROMIUM,
   TABWIRE,
   isRunning,
+  startChromium,
   startRelay,
   temporaryFolder,
   until,
 } from '../harness/processes.mjs';
+import {
+  browserPid,
+  browserPids,
+  killBrowser,
+  runningBrowsers,
+  untilBrowserGone,
+} from '../harness/launched.mjs';
 import { connectRaw } from '../harness/raw_client.mjs';
 
 const run = promisify(execFile);
@@ -35,15 +43,6 @@ const failing = (home, ...args) =>
     ({ stderr }) => stderr,
   );
 
-/** The processes whose command line names this folder. */
-async function processesIn(folder) {
-  const { stdout } = await run('pgrep', ['-f', `user-data-dir=${folder}`]).catch((error) => error);
-  return stdout.split('\n').filter(Boolean).map(Number);
-}
-
-const untilGone = (home) =>
-  until('no browser is left', async () => (await processesIn(home.path)).length === 0);
-
 /** A relay for `use`, stopped afterwards with all that it launched. */
 async function withRelay(args, use) {
   const home = await temporaryFolder('launch');
@@ -51,16 +50,18 @@ async function withRelay(args, use) {
   try {
     await use(relay);
   } finally {
+    const pids = await browserPids(home);
     await relay.stop({ keepHome: true });
-    await untilGone(home);
+    await Promise.all(pids.map(untilBrowserGone));
     await home.remove();
   }
 }
 
-/** The main process of the browser that was launched in this home. */
-async function browserPid(home) {
-  const pids = await processesIn(home.path);
-  return Math.min(...pids);
+/** Who started each connected browser, by name. */
+async function ownerships(home) {
+  const { browsers } = JSON.parse((await tabwire(home, 'status', '--json')).stdout);
+  const connected = browsers.filter((browser) => browser.connected);
+  return Object.fromEntries(connected.map(({ name, ownership }) => [name, ownership]));
 }
 
 test('launches, restarts and stops a browser with a temporary profile', () =>
@@ -75,17 +76,23 @@ test('launches, restarts and stops a browser with a temporary profile', () =>
       '--json',
       ...QUIET,
     );
+    const before = await browserPid(home);
     assert.deepEqual(JSON.parse(launched.stdout), {
       name: 'work',
       tabs: 1,
       ownership: 'launched',
       headless: true,
+      pid: before,
     });
     assert.equal((await status()).targets, 1);
+    assert.match(
+      (await tabwire(home, 'status')).stdout,
+      /^browser {2}work \(.*\), 1 tab, launched by Tabwire$/m,
+    );
     const client = await connectRaw(cdpUrl);
-    const before = await browserPid(home);
     await tabwire(home, 'restart');
-    assert.notEqual(await browserPid(home), before);
+    const after = await browserPid(home);
+    assert.notEqual(after, before);
     assert.equal(
       (await client.send('Target.getTargets')).targetInfos.length,
       1,
@@ -93,7 +100,7 @@ test('launches, restarts and stops a browser with a temporary profile', () =>
     );
     client.kill();
     assert.match((await tabwire(home, 'stop', 'work')).stdout, /Stopped work\./);
-    await untilGone(home);
+    await untilBrowserGone(after);
     assert.deepEqual(await readdir(path.join(home.path, 'temporary')), []);
     assert.equal((await tabwire(home, 'browsers', '--json')).stdout.includes('"work"'), false);
     assert.match(await failing(home, 'stop', 'work'), /launched no browser/);
@@ -102,10 +109,12 @@ test('launches, restarts and stops a browser with a temporary profile', () =>
 test('switches to another browser: the old one’s clients are disconnected, the address stays', () =>
   withRelay([], async ({ home, cdpUrl, waitForClients }) => {
     await tabwire(home, 'launch', CHROMIUM, '--name', 'first', '--temp', ...QUIET);
+    const firstPid = await browserPid(home);
     const first = await playwright.connectOverCDP(cdpUrl);
     const disconnected = new Promise((resolve) => first.once('disconnected', resolve));
     await tabwire(home, 'launch', CHROMIUM, '--name', 'second', '--temp', ...QUIET);
     await disconnected;
+    await untilBrowserGone(firstPid);
     await waitForClients(0);
     const second = await playwright.connectOverCDP(cdpUrl);
     assert.equal(second.contexts()[0].pages().length, 1);
@@ -121,7 +130,7 @@ test('switches to another browser: the old one’s clients are disconnected, the
 
 test('the first clients share one launch, and nothing runs before', () =>
   withRelay(['--launch', CHROMIUM], async ({ home, cdpUrl, status, port }) => {
-    assert.deepEqual(await processesIn(home.path), []);
+    assert.deepEqual(await browserPids(home), []);
     assert.equal((await status()).launches, true);
     const version = cdpUrl.replace('ws:', 'http:').replace('/cdp', '/json/version');
     const responses = await Promise.all([1, 2, 3].map(() => fetch(version)));
@@ -139,16 +148,32 @@ test('a living client’s next request launches a browser that was killed', () =
   withRelay(['--launch', CHROMIUM], async ({ home, cdpUrl, waitForExtension }) => {
     const client = await connectRaw(cdpUrl);
     await client.send('Target.getTargets');
-    process.kill(await browserPid(home), 'SIGKILL');
+    await killBrowser(await browserPid(home));
     await waitForExtension(false);
-    await untilGone(home);
     const { targetInfos } = await client.send('Target.getTargets');
     assert.equal(targetInfos.length, 1);
     // A client that leaves needs no browser.
-    process.kill(await browserPid(home), 'SIGKILL');
+    await killBrowser(await browserPid(home));
     await waitForExtension(false);
     await client.send('Browser.close');
-    assert.deepEqual(await processesIn(home.path), []);
+    assert.deepEqual(await runningBrowsers(home), []);
+  }));
+
+test('never gives a launched browser the name of the user’s own', () =>
+  withRelay(['--browsers', 'many'], async ({ home, port, waitForExtension }) => {
+    const own = await startChromium({ relay: { home, port }, name: 'chromium' });
+    try {
+      await waitForExtension();
+      const launch = ['launch', CHROMIUM, '--temp', '--json'];
+      const requested = await failing(home, ...launch, '--name', 'chromium', ...QUIET);
+      assert.match(requested, /Another browser is called 'chromium'\./);
+      const first = JSON.parse((await tabwire(home, ...launch, ...QUIET)).stdout);
+      const again = JSON.parse((await tabwire(home, ...launch, ...QUIET)).stdout);
+      assert.deepEqual([first.name, again.name], ['chromium-2', 'chromium-2']);
+      assert.deepEqual(await ownerships(home), { chromium: undefined, 'chromium-2': 'launched' });
+    } finally {
+      await own.stop();
+    }
   }));
 
 test('a failed launch is 503 with the reason', () =>
@@ -166,8 +191,9 @@ test('a relay that is killed leaves no browser, profile or file behind', async (
   const home = await temporaryFolder('launch');
   const { child } = await startRelay({ home, env: { DISPLAY: '' } });
   await tabwire(home, 'launch', CHROMIUM, '--temp', ...QUIET);
+  const pid = await browserPid(home);
   child.kill('SIGKILL');
-  await untilGone(home);
+  await untilBrowserGone(pid);
   await until('the files are removed', () =>
     ['cdp-url', 'state.json'].every((name) => !existsSync(path.join(home.path, name))),
   );
@@ -182,20 +208,26 @@ test('a browser that is still running is joined, and never stopped', async () =>
   await tabwire(home, ...launch);
   const pid = await browserPid(home);
   // Kill the watchdog, too, which would stop the browser.
-  const { stdout } = await run('pgrep', ['-P', String(first.child.pid), '-f', 'watchdog']);
-  process.kill(Number(stdout), 'SIGKILL');
+  const { stdout } = await run('pgrep', ['-P', String(first.child.pid)]);
+  const children = stdout.split('\n').filter(Boolean).map(Number);
+  process.kill(
+    children.find((child) => child !== pid),
+    'SIGKILL',
+  );
   first.child.kill('SIGKILL');
   await until('the relay is gone', () => !isRunning(first.child.pid));
   const second = await startRelay({ home, port: first.port, env: { DISPLAY: '' } });
   try {
     const report = JSON.parse((await tabwire(home, ...launch)).stdout);
     assert.deepEqual([report.name, report.ownership], ['mine', 'attached']);
+    assert.deepEqual(await ownerships(home), { mine: 'attached' });
+    assert.match((await tabwire(home, 'status')).stdout, /already running when Tabwire connected/);
     await tabwire(home, 'stop', 'mine');
     assert.ok(isRunning(pid), 'it was not launched by this relay');
   } finally {
     process.kill(pid);
     await second.stop({ keepHome: true });
-    await untilGone(home);
+    await untilBrowserGone(pid);
     await home.remove();
   }
 });

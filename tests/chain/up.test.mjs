@@ -90,6 +90,24 @@ test('the printed lines work as printed, and Ctrl-C stops relay and browser', ()
 test('loads the extension over the debugging pipe, as branded Chrome requires', () =>
   withUp(['--browser', CHROMIUM, '--load-by', 'pipe'], untilReady));
 
+test('ends when its browser is unpaired, and pairs it again at the next start', async (t) => {
+  const home = await temporaryFolder('up');
+  t.after(home.remove);
+  const unpaired = async (up) => {
+    await untilReady(up);
+    const env = { ...process.env, TABWIRE_HOME: home.path };
+    const { stdout } = await run(TABWIRE, ['browsers', '--json'], { env });
+    const [{ name }] = JSON.parse(stdout).paired;
+    await run(TABWIRE, ['unpair', name], { env });
+    const [code] = await once(up.child, 'exit');
+    assert.equal(code, 0);
+    assert.match(up.printed(), /The browser was unpaired\. .* `tabwire up`/);
+    assert.ok(!existsSync(path.join(home.path, 'state.json')));
+  };
+  await withUp(['--browser', CHROMIUM], unpaired, { home });
+  await withUp(['--browser', CHROMIUM], untilReady, { home });
+});
+
 test('reports a browser that is not installed and names the next step', () =>
   withUp(['--browser', 'no-such-browser'], async ({ child, printed }) => {
     const [code] = await once(child, 'exit');
@@ -101,7 +119,7 @@ test('reports a browser that exits at once, and stops the relay', () =>
   withUp(['--browser', '/bin/false'], async ({ home, child, printed }) => {
     const [code] = await once(child, 'exit');
     assert.equal(code, 1);
-    assert.match(printed(), /The browser exited before its extension connected/);
+    assert.match(printed(), /The browser exited before it could be used/);
     assert.ok(!existsSync(path.join(home.path, 'state.json')));
   }));
 

@@ -86,6 +86,8 @@ export function asAgent(client, { log = () => '', pid = undefined } = {}) {
     client,
     log,
     pid,
+    /** Calls any tool. */
+    call: (name, args = {}, options = {}) => call(name, args, options),
     /** Runs code; `timeout` is in seconds. */
     execute: (code, { timeout, ...options } = {}) =>
       call('execute', timeout === undefined ? { code } : { code, timeout }, options),

@@ -226,10 +226,11 @@ function debuggingUrl(child, log) {
  * A real headless Chromium, with the extension if a relay is given. Its own debugging port is open
  * too, for what only a test may see: state inside the extension, and how Chrome itself behaves.
  * `extensions` are folders of further extensions to load. The relay need not be running: its port
- * and home suffice.
+ * and home suffice. `prepare` gets the folder of the browser's profiles before it starts.
  */
-export async function startChromium({ relay, name, args = [], extensions = [] } = {}) {
+export async function startChromium({ relay, name, args = [], extensions = [], prepare } = {}) {
   const profile = await temporaryFolder('profile');
+  await prepare?.(profile.path);
   const installed = relay && (await installExtension(relay, name));
   const folders = installed ? [installed.path, ...extensions] : extensions;
   const child = spawn(CHROMIUM, chromiumArgs({ profile, extensions: folders, args }), {

@@ -1,4 +1,4 @@
-//! Checks the size of source files and functions. It only reads the sources.
+//! Checks the size of source files and functions, and what the documentation refers to. It only reads.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -6,6 +6,7 @@
     clippy::panic
 )]
 
+mod docs;
 mod javascript;
 mod rust;
 mod tokens;
@@ -127,9 +128,13 @@ impl SourceFile {
     }
 }
 
+fn repository() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
+}
+
 /// All source files of the repository.
 fn read_sources() -> Vec<SourceFile> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let root = repository();
     let mut files = Vec::new();
     for folder in FOLDERS {
         let before = files.len();

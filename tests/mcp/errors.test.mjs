@@ -104,8 +104,13 @@ test('agents ask the user, and shell users act themselves', async () => {
     ],
     [
       { message: 'Another debugger is attached' },
-      /ask the user to close it/,
-      /Close it, or use another tab/,
+      /ask the user to reload the Tabwire extension/,
+      /Reload the Tabwire extension/,
+    ],
+    [
+      { message: 'Protocol error (Target.createTarget): Cannot attach to this target.' },
+      /ask the user to run `tabwire doctor`/,
+      /Run `tabwire doctor`/,
     ],
     [
       { message: 'Execution context was destroyed' },

@@ -162,7 +162,10 @@ test('lists a tab in one line without control characters, whatever its title', a
 test('replaces a tab in use that was closed, and reports it', async () => {
   await run(`state.home = page; page = await context.newPage(); await page.close()`);
   const { text } = await run('page.url()');
-  assert.equal(text, '[The tab in use was closed. `page` is a new, empty tab.]\nabout:blank');
+  assert.equal(
+    text,
+    '[The tab in use was closed or is in another browser. `page` is a new, empty tab.]\nabout:blank',
+  );
   await run('await page.close(); page = state.home');
 });
 

@@ -78,7 +78,7 @@ test('reports a browser that was killed, and uses the next one', async () => {
     );
     assert.equal(
       text,
-      '[The tab in use was closed. `page` is a new, empty tab.]\n[1,"Still here"]',
+      '[The tab in use was closed or is in another browser. `page` is a new, empty tab.]\n[1,"Still here"]',
     );
   } finally {
     await agent.stop();

@@ -1,58 +1,14 @@
 //! `tabwire browsers`: what it finds on a faked machine.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt as _, symlink};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::symlink;
+use std::path::Path;
 use std::process::{Child, Command};
 
 use serde_json::{Value, json};
-use tabwire_tests::{Exit, run};
-use tempfile::TempDir;
+use tabwire_home::{Home, InUse, Secret};
 
-/// A home folder and a search path of its own.
-struct Machine {
-    folder: TempDir,
-}
-
-impl Machine {
-    fn new() -> Self {
-        let folder = TempDir::new().unwrap();
-        for name in ["bin", "ann/.config/chromium"] {
-            fs::create_dir_all(folder.path().join(name)).unwrap();
-        }
-        Self { folder }
-    }
-
-    fn path(&self, path: &str) -> PathBuf {
-        self.folder.path().join(path)
-    }
-
-    fn program(&self, name: &str, script: &str) -> PathBuf {
-        let path = self.path("bin").join(name);
-        fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-        path
-    }
-
-    fn run(&self, arguments: &[&str]) -> Exit {
-        let (path, home) = (self.path("bin"), self.path("ann"));
-        let environment = [
-            ("PATH", path.to_str().unwrap()),
-            ("HOME", home.to_str().unwrap()),
-            ("XDG_CONFIG_HOME", ""),
-            ("XDG_DATA_HOME", ""),
-            ("CHROME_CONFIG_HOME", ""),
-            ("CHROME_USER_DATA_DIR", ""),
-        ];
-        let exit = run(&self.path("home"), arguments, &environment);
-        assert_eq!(exit.code, Some(0), "{exit:?}");
-        exit
-    }
-
-    fn json(&self) -> Value {
-        serde_json::from_str(&self.run(&["browsers", "--json"]).stdout).unwrap()
-    }
-}
+use crate::machine::Machine;
 
 #[test]
 fn lists_programs_on_the_search_path_with_their_versions() {
@@ -69,6 +25,7 @@ fn lists_programs_on_the_search_path_with_their_versions() {
     };
     let expected = json!({
         "paired": [],
+        "direct": [],
         "installed": [
             browser("chromium", &chromium, json!("156.0.8078.79"), "ann/.config/chromium"),
             browser("brave", &brave, Value::Null, "ann/.config/BraveSoftware/Brave-Browser"),
@@ -78,7 +35,7 @@ fn lists_programs_on_the_search_path_with_their_versions() {
             "reason": "not supported: no debugger API for extensions",
         }],
     });
-    assert_eq!(machine.json(), expected);
+    assert_eq!(machine.json(&["browsers", "--json"]), expected);
 }
 
 #[test]
@@ -125,10 +82,65 @@ fn a_lock_counts_only_while_its_browser_lives() {
     // This test has another program than a browser, as has a process that reuses an id.
     for (pid, expected) in [(browser.0.id(), true), (std::process::id(), false)] {
         symlink(format!("{host}-{pid}"), &lock).unwrap();
-        assert_eq!(machine.json()["installed"][0]["running"], expected);
+        assert_eq!(
+            machine.json(&["browsers", "--json"])["installed"][0]["running"],
+            expected
+        );
         fs::remove_file(&lock).unwrap();
     }
     symlink(format!("{host}-{}", browser.0.id()), &lock).unwrap();
     drop(browser);
-    assert_eq!(machine.json()["installed"][0]["running"], false);
+    assert_eq!(
+        machine.json(&["browsers", "--json"])["installed"][0]["running"],
+        false
+    );
+}
+
+/// The profile's extension in the output of `browsers --json`.
+fn extension(machine: &Machine) -> Value {
+    machine.json(&["browsers", "--json"])["installed"][0]["profiles"][0]["extension"].clone()
+}
+
+#[test]
+fn shows_in_which_profile_the_extension_is_loaded_and_paired() {
+    let machine = Machine::new();
+    let folder = machine.path("Tabwire Extension");
+    machine.load_extension(&folder, &json!({}));
+    let expected = json!({
+        "folder": folder, "version": null, "off": null, "paired": false, "pairedAs": [],
+    });
+    assert_eq!(extension(&machine), expected);
+    let table = || machine.run(&["browsers"]).stdout;
+    assert!(table().contains("profiles: Work (Profile 1): extension not paired\n"));
+
+    machine.run(&["install-extension"]);
+    assert_eq!(extension(&machine)["paired"], true);
+    assert_eq!(extension(&machine)["version"], env!("CARGO_PKG_VERSION"));
+    assert!(table().contains("Work (Profile 1): paired, has not connected yet\n"));
+    let connect = |install_id: &str| {
+        let home = Home::open_at(machine.home()).unwrap();
+        let name = home.update_pairings(|pairings| {
+            let (id, _) = pairings.pair_folder(&folder, present_secret(&folder).as_ref(), None, 0);
+            let seen = ("chrome", "Chrome/1");
+            pairings.record_seen(&id, install_id, seen, &InUse::default(), 1)
+        });
+        name.unwrap().unwrap()
+    };
+    assert_eq!(connect("00000000-0000-4000-8000-000000000001"), "chrome");
+    assert!(table().contains("Work (Profile 1): paired as chrome\n"));
+    connect("00000000-0000-4000-8000-000000000002");
+    assert_eq!(
+        extension(&machine)["pairedAs"],
+        json!(["chrome", "chrome-2"])
+    );
+
+    machine.load_extension(&folder, &json!({ "disable_reasons": [1] }));
+    assert_eq!(extension(&machine)["off"], "user");
+    assert!(table().contains("Work (Profile 1): extension switched off\n"));
+}
+
+fn present_secret(folder: &Path) -> Option<Secret> {
+    let text = fs::read_to_string(folder.join("pairing.json")).ok()?;
+    let pairing: Value = serde_json::from_str(&text).ok()?;
+    Secret::parse(pairing["secret"].as_str()?)
 }

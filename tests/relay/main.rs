@@ -16,6 +16,7 @@ mod faults;
 mod files;
 mod gate;
 mod limits;
+mod machine;
 mod many_browsers;
 mod pairing;
 #[cfg(target_os = "linux")]

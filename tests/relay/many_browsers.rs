@@ -70,6 +70,27 @@ async fn client_has_to_choose_among_several_browsers() {
 }
 
 #[tokio::test]
+async fn naming_two_browsers_is_an_error_in_json() {
+    let (relay, _extensions) = start().await;
+    let query = "browser=chrome&browser=chrome-2";
+    for path in [
+        "/json/version",
+        "/json/list",
+        "/json/protocol",
+        "/client-slot",
+    ] {
+        let response = get(&relay, &format!("{path}?{query}")).await;
+        assert_eq!(response.status, 400, "{path}");
+        let error = response.json()["error"].as_str().unwrap().to_owned();
+        assert!(error.contains("browser=NAME"), "{path}: {error}");
+    }
+    let path = format!("{}&{query}", relay.cdp_path());
+    let (_, response) = http::upgrade(relay.port, &path, &[]).await;
+    assert_eq!(response.status, 400);
+    assert!(response.json()["error"].is_string());
+}
+
+#[tokio::test]
 async fn client_without_a_name_gets_the_only_browser() {
     let (relay, [first, _second]) = start().await;
     first.drop_connection().await;

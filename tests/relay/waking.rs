@@ -143,7 +143,7 @@ async fn failed_attach_fails_all_waiting_commands_and_the_next_one_retries() {
     for id in ids {
         let error = client.error_of(id).await;
         assert_message(&error, "Another debugger is already attached");
-        assert_message(&error, "Close DevTools");
+        assert_message(&error, "Reload the extension");
     }
     assert!(extension.calls("Runtime.evaluate").is_empty());
 

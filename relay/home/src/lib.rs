@@ -5,6 +5,7 @@
 
 mod address;
 mod claim;
+pub mod control;
 mod error;
 mod folder;
 mod pairing;
@@ -18,7 +19,9 @@ pub use address::{DEFAULT_PORT, cdp_url};
 pub use claim::Claim;
 pub use error::{Error, TokenFault};
 pub use folder::Home;
-pub use pairing::{NameFault, Origin, PairedBrowser, PairingId, Pairings, Verdict, check_name};
+pub use pairing::{
+    InUse, NameFault, Origin, PairedBrowser, PairingId, Pairings, Verdict, check_name,
+};
 pub use pairing_file::now;
 pub use proof::{Handshake, PROTOCOL, Role, Secret, is_install_id, is_nonce, new_nonce};
 pub use query::{

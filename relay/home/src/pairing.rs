@@ -6,17 +6,18 @@
 //! **browser** is one installation of the extension that has proven to know the secret of its
 //! pairing. Several browsers can load the same folder.
 
+mod seen;
+
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use crate::proof::{Handshake, Role, Secret};
 
+pub use seen::InUse;
+
 /// How long an unused code stays valid, in milliseconds.
 const CODE_LIFETIME: u64 = 60 * 60 * 1000;
-/// Removing and loading the extension again makes another browser. The ones that were not seen for
-/// the longest time are forgotten.
-const MAX_BROWSERS: usize = 32;
 const MAX_NAME: usize = 40;
 
 #[derive(Clone, Default, Serialize, Deserialize)]
@@ -47,7 +48,7 @@ struct Pairing {
 }
 
 /// Identifies a pairing. Not secret.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct PairingId(String);
 
@@ -69,6 +70,17 @@ pub struct PairedBrowser {
     pub product: String,
     pub paired: u64,
     pub last_seen: u64,
+    /// Whether the user chose its name.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub renamed: bool,
+}
+
+#[allow(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 /// Whether an extension's proof holds.
@@ -185,75 +197,11 @@ impl Pairings {
         Some(pairing.secret.prove(Role::Relay, handshake))
     }
 
-    /// Records that a browser has connected, and returns its name. `brand` is what a new one is
-    /// named after. `None`: it may not connect after all, because something has changed since its
-    /// proof.
-    pub fn record_seen(
-        &mut self,
-        id: &PairingId,
-        install_id: &str,
-        (brand, product): (&str, &str),
-        now: u64,
-    ) -> Option<String> {
-        let pairing = self.pairings.iter().find(|pairing| pairing.id == *id)?;
-        let may_connect = pairing.has(install_id) || pairing.accepts_new_browsers(now);
-        if !may_connect || !self.is_paired(id, install_id) {
-            return None;
-        }
-        let known = self.take_browser(install_id);
-        let free_name = self.free_name(id, brand);
-        // A code that its browser has left must not admit another one.
-        self.pairings.retain(|p| {
-            p.id == *id || p.origin != Origin::Code || !p.browsers.is_empty() || !p.used
-        });
-        let pairing = self.pairings.iter_mut().find(|pairing| pairing.id == *id)?;
-        let browser = PairedBrowser {
-            product: product.to_owned(),
-            last_seen: now,
-            ..known.unwrap_or_else(|| PairedBrowser {
-                install_id: install_id.to_owned(),
-                name: free_name,
-                product: String::new(),
-                paired: now,
-                last_seen: now,
-            })
-        };
-        let name = browser.name.clone();
-        pairing.used = true;
-        pairing.browsers.push(browser);
-        pairing.browsers.sort_by_key(|browser| browser.last_seen);
-        let surplus = pairing.browsers.len().saturating_sub(MAX_BROWSERS);
-        pairing.browsers.drain(..surplus);
-        Some(name)
-    }
-
     fn take_browser(&mut self, install_id: &str) -> Option<PairedBrowser> {
         self.pairings.iter_mut().find_map(|pairing| {
             let at = pairing.position(install_id)?;
             Some(pairing.browsers.remove(at))
         })
-    }
-
-    /// The name that the user chose for this pairing, or the browser's brand, with a number if it
-    /// is taken.
-    fn free_name(&self, id: &PairingId, brand: &str) -> String {
-        let chosen = self
-            .pairings
-            .iter()
-            .find(|p| p.id == *id)
-            .and_then(|p| p.name.as_deref());
-        let stem = chosen
-            .or((check_name(brand).is_ok()).then_some(brand))
-            .unwrap_or("browser");
-        let numbered = (2..).map(|number| {
-            let suffix = format!("-{number}");
-            let length = stem.len().min(MAX_NAME - suffix.len());
-            format!("{}{suffix}", stem.get(..length).unwrap_or_default())
-        });
-        std::iter::once(stem.to_owned())
-            .chain(numbered)
-            .find(|name| self.named(name).is_none())
-            .unwrap_or_default()
     }
 
     pub fn rename(&mut self, from: &str, to: &str) -> Result<(), NameFault> {
@@ -269,6 +217,7 @@ impl Pairings {
         for browser in self.pairings.iter_mut().flat_map(|p| &mut p.browsers) {
             if browser.install_id == install_id {
                 to.clone_into(&mut browser.name);
+                browser.renamed = true;
             }
         }
         Ok(())
@@ -310,10 +259,50 @@ impl Pairings {
             .find(|browser| browser.install_id == install_id)
     }
 
+    /// The browsers that have connected with this secret. `None`: it is of no pairing.
+    pub fn browsers_with(&self, secret: &Secret) -> Option<&[PairedBrowser]> {
+        let mut pairings = self.pairings.iter();
+        let own = pairings.find(|pairing| pairing.secret == *secret)?;
+        Some(&own.browsers)
+    }
+
+    /// Whether a browser has connected with a code, wherever its extension is.
+    pub fn has_code_browsers(&self) -> bool {
+        let mut codes = self.pairings.iter().filter(|p| p.origin == Origin::Code);
+        codes.any(|pairing| !pairing.browsers.is_empty())
+    }
+
+    /// The folders that the extension was written to, as they were called then.
+    pub fn folders(&self) -> impl Iterator<Item = &Path> {
+        self.pairings
+            .iter()
+            .filter_map(|pairing| match &pairing.origin {
+                Origin::Folder(folder) => Some(folder.as_path()),
+                Origin::Code => None,
+            })
+    }
+
+    /// Whether anybody can connect with this secret, now or later.
+    pub fn contains(&self, id: &PairingId) -> bool {
+        self.pairings.iter().any(|pairing| pairing.id == *id)
+    }
+
     /// Whether this browser may stay connected.
     pub fn is_paired(&self, id: &PairingId, install_id: &str) -> bool {
         let pairing = self.pairings.iter().find(|pairing| pairing.id == *id);
         pairing.is_some_and(|pairing| !pairing.revoked.iter().any(|revoked| revoked == install_id))
+    }
+
+    /// Whether a browser has this name whose extension is not from this folder.
+    pub fn has_name_outside(&self, folder: Option<&Path>, name: &str) -> bool {
+        let is_outside = |pairing: &&Pairing| match &pairing.origin {
+            Origin::Folder(own) => folder != Some(own),
+            Origin::Code => true,
+        };
+        let others = self.pairings.iter().filter(is_outside);
+        others
+            .flat_map(|pairing| &pairing.browsers)
+            .any(|browser| browser.name.eq_ignore_ascii_case(name))
     }
 
     fn named(&self, name: &str) -> Option<&PairedBrowser> {

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
+use crate::control::{Ownership, Refusal, RefusalKind};
 use crate::token::Token;
 
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -80,8 +81,9 @@ pub struct ClientReport {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
     pub connected_at: u64,
-    #[serde(default)]
-    pub tabs_in_use: usize,
+    /// `None` if the relay does not know, because the browser has a debugging port of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tabs_in_use: Option<usize>,
     /// Only for whoever has the token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tabs: Option<Vec<TabInUse>>,
@@ -111,10 +113,16 @@ pub struct TabInUse {
 pub struct BrowserReport {
     pub name: String,
     pub product: String,
+    /// Where its own debugging port is, if it is used through that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
     /// The extension's version. Empty unless it is connected.
     #[serde(default)]
     pub extension: String,
     pub connected: bool,
+    /// `None` for a browser that the user has opened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ownership: Option<Ownership>,
     pub tabs: usize,
     pub clients: Vec<ClientReport>,
 }
@@ -197,22 +205,17 @@ async fn fetch<T: DeserializeOwned>(
         .split_once("\r\n\r\n")
         .ok_or_else(|| io::Error::other("not an HTTP response"))?;
     if !head.starts_with("HTTP/1.1 200") {
-        return Err(io::Error::other(error_of(head, body)));
+        return Err(io::Error::other(refusal(head, body)));
     }
     Ok(serde_json::from_str(body)?)
 }
 
 /// What a relay says is wrong, or else the status line.
-fn error_of(head: &str, body: &str) -> String {
-    #[derive(Deserialize)]
-    struct Body {
-        error: String,
-    }
-    let body = serde_json::from_str::<Body>(body);
-    body.map_or_else(
-        |_| head.lines().next().unwrap_or_default().to_owned(),
-        |body| body.error,
-    )
+fn refusal(head: &str, body: &str) -> Refusal {
+    serde_json::from_str(body).unwrap_or_else(|_| Refusal {
+        error: head.lines().next().unwrap_or_default().to_owned(),
+        kind: RefusalKind::default(),
+    })
 }
 
 async fn exchange(port: u16, request: String) -> io::Result<String> {

@@ -15,6 +15,9 @@ static EXTENSION: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../extension");
 /// Determined by the `key` in the extension's manifest, wherever it is loaded from.
 pub const EXTENSION_ID: &str = "jdnijfjfenoiidgbdaeakppincocjdkn";
 
+/// What the extension's manifest asks for. A policy that forbids one of them forbids the extension.
+pub const PERMISSIONS: [&str; 5] = ["alarms", "debugger", "storage", "tabs", "webNavigation"];
+
 /// The one file that differs between copies. It contains the copy's secret.
 const PAIRING_FILE: &str = "pairing.json";
 
@@ -87,16 +90,28 @@ fn prepare_folder(folder: &Path) -> Result<(), Error> {
     }
 }
 
-/// Whether the folder has a version of this extension. Its key is the same in all of them.
+/// Whether the folder has a version of this extension.
 fn has_extension(folder: &Path) -> bool {
-    let key = |manifest: &[u8]| {
-        let manifest: serde_json::Value = serde_json::from_slice(manifest).ok()?;
-        Some(manifest.get("key")?.as_str()?.to_owned())
-    };
-    let own = EXTENSION.get_file("manifest.json");
-    let own = own.and_then(|manifest| key(manifest.contents()));
-    let present = read_small(&folder.join("manifest.json"));
-    own.is_some() && present.and_then(|manifest| key(&manifest)) == own
+    version_in(folder).is_some()
+}
+
+/// The version of this extension in a folder, if it is there. Its key is the same in all versions.
+pub fn version_in(folder: &Path) -> Option<String> {
+    let own = Manifest::parse(EXTENSION.get_file("manifest.json")?.contents())?;
+    let present = Manifest::parse(&read_small(&folder.join("manifest.json"))?)?;
+    (present.key == own.key).then_some(present.version)
+}
+
+#[derive(serde::Deserialize)]
+struct Manifest {
+    key: String,
+    version: String,
+}
+
+impl Manifest {
+    fn parse(text: &[u8]) -> Option<Self> {
+        serde_json::from_slice(text).ok()
+    }
 }
 
 /// Reads a small regular file, and never through a link.
@@ -108,15 +123,42 @@ fn read_small(path: &Path) -> Option<Vec<u8>> {
         .flatten()
 }
 
-/// The secret of the copy in this folder, if there is one.
-fn present_secret(folder: &Path) -> Option<Secret> {
+/// What a copy was written for.
+pub struct PresentCopy {
+    pub port: u16,
+    pub secret: Secret,
+    shows_welcome: bool,
+}
+
+/// The copy in this folder, if there is one with a secret.
+pub fn present_copy(folder: &Path) -> Option<PresentCopy> {
     #[derive(serde::Deserialize)]
     struct Pairing {
+        port: u16,
         secret: String,
+        #[serde(default)]
+        welcome: bool,
     }
     let text = read_small(&folder.join(PAIRING_FILE))?;
     let pairing: Pairing = serde_json::from_slice(&text).ok()?;
-    Secret::parse(&pairing.secret)
+    Some(PresentCopy {
+        port: pairing.port,
+        secret: Secret::parse(&pairing.secret)?,
+        shows_welcome: pairing.welcome,
+    })
+}
+
+/// Writes the version of this binary over the copy in a folder, for the same relay and with the same
+/// secret.
+pub fn rewrite(folder: &Path, present: &PresentCopy) -> Result<(), Error> {
+    prepare_folder(folder)?;
+    let copy = Copy {
+        folder,
+        port: present.port,
+        secret: &present.secret,
+        shows_welcome: present.shows_welcome,
+    };
+    copy.write()
 }
 
 /// Pairs a folder with this home's relay. A secret that the folder already has stays valid.
@@ -124,7 +166,7 @@ pub fn pair(home: &Home, folder: &Path, name: Option<&str>) -> Result<(PairingId
     prepare_folder(folder)?;
     // The same folder may be written in several ways.
     let folder = &fs::canonicalize(folder)?;
-    let present = present_secret(folder);
+    let present = present_copy(folder).map(|copy| copy.secret);
     let paired = home
         .update_pairings(|pairings| pairings.pair_folder(folder, present.as_ref(), name, now()))?;
     Ok(paired)
@@ -155,6 +197,7 @@ mod tests {
             .map(|nibble| char::from(b'a' + nibble))
             .collect();
         assert_eq!(id, EXTENSION_ID);
+        assert_eq!(manifest["permissions"], serde_json::json!(PERMISSIONS));
     }
 
     fn write(folder: &Path, port: u16, secret: &Secret) {
@@ -173,7 +216,7 @@ mod tests {
         let secret = Secret::random();
         write(folder.path(), 4321, &secret);
         assert!(folder.path().join("manifest.json").is_file());
-        assert!(present_secret(folder.path()) == Some(secret));
+        assert!(present_copy(folder.path()).unwrap().secret == secret);
         let text = fs::read_to_string(folder.path().join(PAIRING_FILE)).unwrap();
         let pairing: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert_eq!(

@@ -3,6 +3,8 @@
 
 mod catalog;
 mod environment;
+mod loaded;
+mod policy;
 mod user_data;
 pub mod version;
 
@@ -17,6 +19,8 @@ use serde::Serialize;
 
 pub use catalog::{Kind, Package};
 pub use environment::{Environment, System};
+pub use loaded::{LoadedExtension, Off};
+pub use policy::{Effect, Restriction, restrictions};
 pub use user_data::Profile;
 
 use crate::error::Error;
@@ -84,13 +88,14 @@ pub fn choose(requested: Option<&str>) -> Result<Browser, Error> {
 }
 
 fn choose_in(environment: &Environment, requested: Option<&str>) -> Result<Browser, Error> {
-    let is_chosen = |entry: &Entry| match requested {
-        Some(name) => entry.answers_to(name),
+    let is_chosen = |entry: &Entry, path: &Path| match requested {
+        // How a browser is started depends on what it is, also if the user knows its path.
+        Some(name) => entry.answers_to(name) || path == Path::new(name),
         // The sandbox of a Flatpak hides Tabwire's folder, so it is used only on request.
         None => entry.package != Package::Flatpak,
     };
     let mut known = programs(environment).into_iter();
-    if let Some((entry, path)) = known.find(|(entry, _)| is_chosen(entry)) {
+    if let Some((entry, path)) = known.find(|(entry, path)| is_chosen(entry, path)) {
         let name = entry.kind.name();
         return Ok(Browser { name, path });
     }

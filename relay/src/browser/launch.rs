@@ -1,19 +1,20 @@
-//! Starts a browser with the extension in its own process group, and stops it. Never touches a
-//! browser that it did not start.
+//! Starts a browser in its own process group, with the extension or with a debugging port, and stops
+//! it. Never touches a browser that it did not start.
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::Path;
-use std::process::Stdio;
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
-use clap::ValueEnum;
 use command_fds::{CommandFdExt as _, FdMapping};
 use rustix::process::{Pid, Signal};
-use serde::{Deserialize, Serialize};
+use tabwire_home::control::LoadBy;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
 
 use crate::browser::detect::Browser;
 use crate::error::Error;
@@ -31,32 +32,35 @@ const WITHOUT_BACKGROUND_WORK: [&str; 5] = [
     "--metrics-recording-only",
 ];
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
-#[serde(rename_all = "lowercase")]
-pub enum LoadBy {
-    /// Whatever the browser supports: a pipe for branded Chrome and Edge, a flag for others
-    #[default]
-    Auto,
-    /// With --load-extension, which branded Chrome has ignored since version 137
-    Flag,
-    /// Over --remote-debugging-pipe; pages can detect that the browser is automated
-    Pipe,
+/// How the relay gets at the browser.
+#[derive(Debug, Clone)]
+pub enum Access {
+    Extension {
+        folder: PathBuf,
+        load_by: LoadBy,
+    },
+    /// A port that the browser chooses. Every program on this machine can connect to it.
+    DebuggingPort,
 }
 
 pub struct Launch<'a> {
     pub browser: &'a Browser,
     pub profile: &'a Path,
-    pub extension: &'a Path,
+    pub access: &'a Access,
     pub headless: bool,
     /// The profile is new, and nobody will use it for anything else.
     pub is_temporary: bool,
-    pub load_by: LoadBy,
     pub arguments: &'a [String],
 }
 
-/// A browser that we started.
+/// A browser that we started. Dropping it kills the browser.
 pub struct RunningBrowser {
-    pub child: Child,
+    /// Also its process group.
+    pub pid: u32,
+    /// How it has exited.
+    exit: watch::Receiver<Option<ExitStatus>>,
+    /// Waits for the process, so that nothing is left of it when it exits.
+    waiting: JoinHandle<()>,
     /// The browser exits when its debugging pipe closes, so this stays open while it should run.
     pipe: Option<DebuggingPipe>,
 }
@@ -77,19 +81,22 @@ impl Launch<'_> {
         // The command holds the browser's ends of the pipe. As long as they are open, a closed pipe
         // goes unnoticed.
         drop(command);
-        let mut browser = RunningBrowser { child, pipe };
-        if let Some(pipe) = &mut browser.pipe {
-            pipe.load_extension(self.extension).await?;
+        let mut browser = RunningBrowser::new(child, pipe);
+        if let (Some(pipe), Access::Extension { folder, .. }) = (&mut browser.pipe, self.access) {
+            pipe.load_extension(folder).await?;
         }
         Ok(browser)
     }
 
     fn loads_by_pipe(&self) -> bool {
-        match self.load_by {
+        let Access::Extension { folder, load_by } = self.access else {
+            return false;
+        };
+        match load_by {
             // The flag takes a comma-separated list, so it cannot express a path with a comma.
             LoadBy::Auto => {
                 matches!(self.browser.name, "chrome" | "edge")
-                    || self.extension.to_string_lossy().contains(',')
+                    || folder.to_string_lossy().contains(',')
             }
             LoadBy::Flag => false,
             LoadBy::Pipe => true,
@@ -118,18 +125,10 @@ impl Launch<'_> {
     fn browser_arguments(&self, by_pipe: bool) -> Vec<String> {
         let mut arguments = vec![
             format!("--user-data-dir={}", self.profile.display()),
-            // This browser was started for automation, so Chrome's notice about it is redundant.
-            "--silent-debugger-extension-api".to_owned(),
             "--no-first-run".to_owned(),
             "--no-default-browser-check".to_owned(),
         ];
-        if by_pipe {
-            arguments.push("--remote-debugging-pipe".to_owned());
-            arguments.push("--enable-unsafe-extension-debugging".to_owned());
-        } else {
-            arguments.push(format!("--load-extension={}", self.extension.display()));
-            arguments.push("--disable-features=DisableLoadExtensionCommandLineSwitch".to_owned());
-        }
+        arguments.extend(self.access.arguments(by_pipe));
         if self.headless {
             arguments.push("--headless=new".to_owned());
             arguments.push("--mute-audio".to_owned());
@@ -148,21 +147,76 @@ impl Launch<'_> {
     }
 }
 
+impl Access {
+    fn arguments(&self, by_pipe: bool) -> Vec<String> {
+        // This browser was started for automation, so Chrome's notice about it is redundant.
+        let silent = "--silent-debugger-extension-api".to_owned();
+        match self {
+            Self::DebuggingPort => vec!["--remote-debugging-port=0".to_owned()],
+            Self::Extension { .. } if by_pipe => vec![
+                silent,
+                "--remote-debugging-pipe".to_owned(),
+                "--enable-unsafe-extension-debugging".to_owned(),
+            ],
+            Self::Extension { folder, .. } => vec![
+                silent,
+                format!("--load-extension={}", folder.display()),
+                "--disable-features=DisableLoadExtensionCommandLineSwitch".to_owned(),
+            ],
+        }
+    }
+}
+
 impl RunningBrowser {
+    fn new(mut child: Child, pipe: Option<DebuggingPipe>) -> Self {
+        let pid = child.id().unwrap_or_default();
+        let (exited, exit) = watch::channel(None);
+        let waiting = tokio::spawn(async move {
+            if let Ok(status) = child.wait().await {
+                exited.send_replace(Some(status));
+            }
+        });
+        Self {
+            pid,
+            exit,
+            waiting,
+            pipe,
+        }
+    }
+
+    pub fn is_running(&self) -> bool {
+        self.exit.borrow().is_none()
+    }
+
+    /// Resolves when the browser has exited. `None` if it is unknown how.
+    pub async fn exited(&mut self) -> Option<ExitStatus> {
+        let exited = self.exit.wait_for(|status| status.is_some()).await;
+        exited.ok().and_then(|status| *status)
+    }
+
     /// Asks the browser to exit, and kills it if it does not.
     pub async fn stop(&mut self) {
         self.pipe = None;
-        let pid = self.child.id().and_then(|pid| i32::try_from(pid).ok());
-        // The program may be a script with the browser as its child, so signal the whole group.
-        if let Some(group) = pid.and_then(Pid::from_raw) {
-            let _ = rustix::process::kill_process_group(group, Signal::TERM);
-            let exit = tokio::time::timeout(EXIT_TIMEOUT, self.child.wait());
-            if exit.await.is_ok() {
-                return;
-            }
-            let _ = rustix::process::kill_process_group(group, Signal::KILL);
+        self.signal(Signal::TERM);
+        let exit = tokio::time::timeout(EXIT_TIMEOUT, self.exited());
+        if exit.await.is_err() {
+            self.signal(Signal::KILL);
+            self.exited().await;
         }
-        let _ = self.child.kill().await;
+    }
+
+    /// The program may be a script with the browser as its child, so the whole group is signalled.
+    fn signal(&self, signal: Signal) {
+        let group = i32::try_from(self.pid).ok().and_then(Pid::from_raw);
+        if let Some(group) = group.filter(|_| self.is_running()) {
+            let _ = rustix::process::kill_process_group(group, signal);
+        }
+    }
+}
+
+impl Drop for RunningBrowser {
+    fn drop(&mut self) {
+        self.waiting.abort();
     }
 }
 

@@ -2,98 +2,50 @@
 //! ever stopped; a profile that is open already is joined and left open.
 
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use tabwire_home::control::{LaunchOptions, LaunchReport, Ownership, ProfileChoice};
 use tabwire_home::{Home, PairingId};
 use tokio::sync::Mutex;
 
 use super::bundle::{self, Copy};
-use super::detect;
-use super::launch::{self, Launch, LoadBy, RunningBrowser};
-use super::process::LaunchedProcess;
-use super::profile;
-use super::watchdog::{Remains, Watchdog};
+use super::launch::{self, Access};
+use super::name::choose_name;
+use super::owned::Owned;
+use super::program::{Plan, Program, READY_TIMEOUT, Started};
+use super::watchdog::Watchdog;
+use super::{detect, leftovers};
+use crate::direct;
 use crate::error::Error;
 use crate::registry::Registry;
 
-/// How long a browser may take until its extension has proven itself and listed its tabs.
-pub const READY_TIMEOUT: Duration = Duration::from_secs(15);
 const EXIT_POLL: Duration = Duration::from_millis(500);
-/// In a temporary folder: which process uses it.
-const PROCESS_FILE: &str = "process.json";
-
-/// Which browser to launch, and how.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
-pub struct LaunchOptions {
-    /// A name from `tabwire browsers`, or the path of a program. `None`: the first one found.
-    pub browser: Option<String>,
-    /// What the browser is called. `None`: what kind of browser it is.
-    pub name: Option<String>,
-    pub headless: bool,
-    pub profile: ProfileChoice,
-    pub load_by: LoadBy,
-    pub arguments: Vec<String>,
-}
-
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum ProfileChoice {
-    /// A folder of its own in Tabwire's home, which is kept.
-    #[default]
-    Kept,
-    Folder(PathBuf),
-    /// A new one, which is removed when the browser is stopped.
-    Temporary,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Ownership {
-    /// It was running already. It is never stopped.
-    Attached,
-    Launched,
-}
-
-/// A browser that is ready.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LaunchReport {
-    pub name: String,
-    pub tabs: usize,
-    pub ownership: Ownership,
-    pub headless: bool,
-}
 
 pub struct Launcher {
     home: Home,
     port: u16,
     registry: Arc<Registry>,
-    watchdog: Watchdog,
+    watchdog: Arc<Watchdog>,
     /// What is launched when a client needs a browser.
     on_demand: Option<LaunchOptions>,
     /// Locked while a browser is launched or stopped, so that whoever needs the same one waits for
     /// it.
     browsers: Mutex<Vec<Launched>>,
+    owned: Owned,
 }
 
 struct Launched {
-    name: String,
     options: LaunchOptions,
-    pairing: PairingId,
-    /// `None` if it was running already.
-    process: Option<(RunningBrowser, LaunchedProcess)>,
-    /// The folder that is removed with it.
-    temporary: Option<PathBuf>,
+    program: Arc<Program>,
+    backend: Backend,
 }
 
-/// Where a browser's extension and profile are.
-struct Folders {
-    extension: PathBuf,
-    profile: PathBuf,
-    temporary: Option<PathBuf>,
+/// How clients get to the browser.
+enum Backend {
+    /// `None` until the browser is started for the first time.
+    Extension(Option<PairingId>),
+    Direct(Arc<direct::Browser>),
 }
 
 impl Launcher {
@@ -107,10 +59,16 @@ impl Launcher {
             home: home.clone(),
             port,
             registry,
-            watchdog: Watchdog::start(home),
+            watchdog: Arc::new(Watchdog::start(home)),
             on_demand,
             browsers: Mutex::default(),
+            owned: Owned::default(),
         }
+    }
+
+    /// Who started the browser of this pairing. `None` for one that the user has opened.
+    pub fn ownership(&self, pairing: &PairingId) -> Option<Ownership> {
+        self.owned.get(pairing)
     }
 
     /// Whether a browser is launched when a client needs one.
@@ -140,133 +98,205 @@ impl Launcher {
         options: &LaunchOptions,
     ) -> Result<LaunchReport, Error> {
         self.registry.check_launchable()?;
-        let name = name_of(options)?;
-        if let Some(at) = browsers.iter().position(|browser| browser.name == name)
-            && let Some(browser) = browsers.get_mut(at)
-        {
-            if browser.is_running() {
-                return self.wait_until_ready(browser).await;
+        let browser = detect::choose(options.browser.as_deref())?;
+        let name = self.name(browsers, options, &browser)?;
+        if let Some(known) = browsers.iter_mut().find(|known| known.name() == name) {
+            if known.options.direct != options.direct {
+                return Err(Error::LaunchedOtherwise { name });
             }
-            self.forget(browsers.remove(at)).await;
+            return self.wait_until_ready(known).await;
         }
-        let mut browser = self.start(options, name).await?;
-        let outcome = self.wait_until_ready(&mut browser).await;
-        match outcome {
+        if self.registry.has_one_browser() && !browsers.is_empty() {
+            self.registry.make_way();
+            self.forget_all(browsers).await;
+        }
+        let mut launched = self.start(options, name, browser).await?;
+        let report = self.wait_until_ready(&mut launched).await;
+        match report {
             Ok(report) => {
-                browsers.push(browser);
+                browsers.push(launched);
                 Ok(report)
             }
             Err(error) => {
-                self.forget(browser).await;
+                self.forget(launched).await;
                 Err(error)
             }
         }
     }
 
-    async fn start(&self, options: &LaunchOptions, name: String) -> Result<Launched, Error> {
-        let browser = detect::choose(options.browser.as_deref())?;
-        let folders = self.folders(options, &name)?;
-        let (pairing, secret) = bundle::pair(&self.home, &folders.extension, Some(&name))?;
+    /// What the browser is called: what the user wants, or else what kind of browser it is. Never what
+    /// another browser is called.
+    fn name(
+        &self,
+        browsers: &[Launched],
+        options: &LaunchOptions,
+        browser: &detect::Browser,
+    ) -> Result<String, Error> {
+        let pairings = self.home.pairings()?;
+        let is_taken = |name: &str| {
+            let is_launched = browsers.iter().any(|browser| browser.name() == name);
+            // Only the extension of a kept profile has had the name before.
+            let extension = match options.profile {
+                _ if options.direct => None,
+                ProfileChoice::Temporary => None,
+                _ => fs::canonicalize(self.home.launched_folder(name).join("extension")).ok(),
+            };
+            let is_paired = pairings.has_name_outside(extension.as_deref(), name);
+            !is_launched && (is_paired || self.registry.has_url_named(name))
+        };
+        choose_name(is_taken, options.name.as_deref(), browser.name)
+    }
+
+    async fn start(
+        &self,
+        options: &LaunchOptions,
+        name: String,
+        browser: detect::Browser,
+    ) -> Result<Launched, Error> {
+        let folder = match &options.profile {
+            ProfileChoice::Temporary => leftovers::new_folder(&self.home)?,
+            _ => self.home.launched_folder(&name),
+        };
+        let plan = Plan {
+            name,
+            browser,
+            profile: match &options.profile {
+                ProfileChoice::Folder(folder) => folder.clone(),
+                _ => folder.join("profile"),
+            },
+            access: if options.direct {
+                Access::DebuggingPort
+            } else {
+                Access::Extension {
+                    folder: folder.join("extension"),
+                    load_by: options.load_by,
+                }
+            },
+            headless: options.headless || !launch::has_display(),
+            temporary: (options.profile == ProfileChoice::Temporary).then_some(folder),
+            arguments: options.arguments.clone(),
+        };
+        let program = Arc::new(Program::new(plan, self.watchdog.clone()));
+        Ok(Launched {
+            backend: self.backend(&program).await?,
+            options: options.clone(),
+            program,
+        })
+    }
+
+    /// Starts a browser with a debugging port. One with the extension is started later.
+    async fn backend(&self, program: &Arc<Program>) -> Result<Backend, Error> {
+        let plan = &program.plan;
+        if let Access::Extension { .. } = plan.access {
+            return Ok(Backend::Extension(None));
+        }
+        let launched =
+            direct::Browser::launch(plan.name.clone(), plan.profile.clone(), program.clone());
+        match launched.await {
+            Ok(browser) => {
+                let browser = Arc::new(browser);
+                self.registry.add_direct(browser.clone());
+                Ok(Backend::Direct(browser))
+            }
+            Err(error) => {
+                self.discard(program).await;
+                Err(error)
+            }
+        }
+    }
+
+    /// Waits until clients can use the browser, and starts it if it is not running.
+    async fn wait_until_ready(&self, browser: &mut Launched) -> Result<LaunchReport, Error> {
+        let program = &browser.program;
+        let (tabs, debug_port) = match &mut browser.backend {
+            Backend::Extension(pairing) => (self.extension_tabs(program, pairing).await?, None),
+            Backend::Direct(direct) => {
+                direct.recover().await?;
+                (direct.pages().await?.len(), Some(direct.url().port))
+            }
+        };
+        let Started { ownership, pid } = program.start().await?;
+        Ok(LaunchReport {
+            name: program.plan.name.clone(),
+            tabs,
+            ownership,
+            headless: ownership == Ownership::Launched && program.plan.headless,
+            pid,
+            debug_port,
+        })
+    }
+
+    /// How many tabs the browser has, when its own extension has connected.
+    async fn extension_tabs(
+        &self,
+        program: &Program,
+        pairing: &mut Option<PairingId>,
+    ) -> Result<usize, Error> {
+        let was_running = program.is_running().await;
+        match self.extension_ready(program, pairing).await {
+            // Its connection had ended before its process did.
+            Err(Error::BrowserExited { .. }) if was_running => {
+                self.extension_ready(program, pairing).await
+            }
+            outcome => outcome,
+        }
+    }
+
+    async fn extension_ready(
+        &self,
+        program: &Program,
+        pairing: &mut Option<PairingId>,
+    ) -> Result<usize, Error> {
+        if self.is_unpaired(pairing.as_ref())? {
+            // It cannot connect any more.
+            program.stop().await;
+        }
+        if !program.is_running().await {
+            if let Some(last) = pairing {
+                // Its last connection may not have been closed yet.
+                self.registry.disconnected(last).await;
+            }
+            // Each time, because the user may have unpaired it.
+            *pairing = self.write_extension(&program.plan)?;
+        }
+        let Some(pairing) = pairing else {
+            return Err(Error::BrowserStopped);
+        };
+        self.registry.prefer(pairing);
+        let Started { ownership, .. } = program.start().await?;
+        let tabs = tokio::select! {
+            tabs = self.registry.ready(pairing) => tabs,
+            error = program.exited() => return Err(error),
+            () = tokio::time::sleep(READY_TIMEOUT) => return Err(match ownership {
+                Ownership::Launched => Error::ExtensionTimeout { seconds: READY_TIMEOUT.as_secs() },
+                Ownership::Attached => Error::ProfileInUse { name: program.plan.name.clone() },
+            }),
+        };
+        program.log("connected", ownership);
+        self.owned.insert(pairing, ownership);
+        Ok(tabs)
+    }
+
+    /// Whether the user has unpaired the browser.
+    fn is_unpaired(&self, pairing: Option<&PairingId>) -> Result<bool, Error> {
+        let pairings = self.home.pairings()?;
+        Ok(pairing.is_some_and(|pairing| !pairings.contains(pairing)))
+    }
+
+    /// Writes an extension that can prove to be this browser's own.
+    fn write_extension(&self, plan: &Plan) -> Result<Option<PairingId>, Error> {
+        let Access::Extension { folder, .. } = &plan.access else {
+            return Ok(None);
+        };
+        let (pairing, secret) = bundle::pair(&self.home, folder, Some(&plan.name))?;
         let copy = Copy {
-            folder: &folders.extension,
+            folder,
             port: self.port,
             secret: &secret,
             shows_welcome: false,
         };
         copy.write()?;
-        self.registry.prefer(&pairing);
-        let mut launched = Launched {
-            name,
-            options: options.clone(),
-            pairing,
-            process: None,
-            temporary: folders.temporary,
-        };
-        if let Some(pid) = profile::open_by(&folders.profile) {
-            tracing::info!(ownership = "attached", pid, userDataDir = %folders.profile.display(), "the profile is open already");
-            return Ok(launched);
-        }
-        let headless = options.headless || !launch::has_display();
-        let launch = Launch {
-            browser: &browser,
-            profile: &folders.profile,
-            extension: &folders.extension,
-            headless,
-            is_temporary: launched.temporary.is_some(),
-            load_by: options.load_by,
-            arguments: &options.arguments,
-        };
-        let running = launch.start().await?;
-        let pid = running.child.id().unwrap_or_default();
-        tracing::info!(ownership = "launched", pid, userDataDir = %folders.profile.display(), "browser launched");
-        let process = LaunchedProcess::new(pid, folders.profile, headless);
-        if let Some(folder) = &launched.temporary {
-            write_process(folder, &process);
-        }
-        self.watchdog.on_launched(Remains {
-            process: process.clone(),
-            folder: launched.temporary.clone(),
-        });
-        launched.process = Some((running, process));
-        Ok(launched)
-    }
-
-    fn folders(&self, options: &LaunchOptions, name: &str) -> Result<Folders, Error> {
-        let base = match &options.profile {
-            ProfileChoice::Temporary => self.new_temporary_folder()?,
-            _ => self.home.launched_folder(name),
-        };
-        Ok(Folders {
-            extension: base.join("extension"),
-            profile: match &options.profile {
-                ProfileChoice::Folder(folder) => folder.clone(),
-                _ => base.join("profile"),
-            },
-            temporary: (options.profile == ProfileChoice::Temporary).then_some(base),
-        })
-    }
-
-    fn new_temporary_folder(&self) -> Result<PathBuf, Error> {
-        let parent = self.home.temporary_folder();
-        fs::create_dir_all(&parent)?;
-        Ok(tempfile::Builder::new()
-            .prefix("browser-")
-            .tempdir_in(parent)?
-            .keep())
-    }
-
-    /// Waits until the browser's own extension has connected.
-    async fn wait_until_ready(&self, browser: &mut Launched) -> Result<LaunchReport, Error> {
-        let ready = self.registry.ready(&browser.pairing);
-        let (tabs, ownership) = match &mut browser.process {
-            None => (
-                tokio::time::timeout(READY_TIMEOUT, ready)
-                    .await
-                    .map_err(|_| Error::ProfileInUse {
-                        name: browser.name.clone(),
-                    })?,
-                Ownership::Attached,
-            ),
-            Some((running, process)) => tokio::select! {
-                tabs = ready => (tabs, Ownership::Launched),
-                status = running.child.wait() => return Err(Error::BrowserExited {
-                    status: status?,
-                    profile: process.profile.clone(),
-                }),
-                () = tokio::time::sleep(READY_TIMEOUT) => return Err(Error::ExtensionTimeout {
-                    seconds: READY_TIMEOUT.as_secs(),
-                }),
-            },
-        };
-        Ok(LaunchReport {
-            name: browser.name.clone(),
-            tabs,
-            ownership,
-            headless: browser
-                .process
-                .as_ref()
-                .is_some_and(|(_, process)| process.headless),
-        })
+        Ok(Some(pairing))
     }
 
     /// Stops a browser that this relay launched.
@@ -274,7 +304,7 @@ impl Launcher {
         let mut browsers = self.browsers.lock().await;
         let at = find(&browsers, name)?;
         let browser = browsers.remove(at);
-        let name = browser.name.clone();
+        let name = browser.name().to_owned();
         self.forget(browser).await;
         Ok(name)
     }
@@ -288,57 +318,66 @@ impl Launcher {
     }
 
     async fn is_running(&self, name: &str) -> bool {
-        let mut browsers = self.browsers.lock().await;
-        let browser = browsers.iter_mut().find(|browser| browser.name == name);
-        browser.is_some_and(Launched::is_running)
+        let browsers = self.browsers.lock().await;
+        match browsers.iter().find(|browser| browser.name() == name) {
+            Some(browser) => browser.program.is_running().await,
+            None => false,
+        }
     }
 
-    /// Stops a browser and launches it again, with the same options.
+    /// Stops a browser and launches it again, with the same options. Its clients stay connected.
     pub async fn restart(&self, name: Option<&str>) -> Result<LaunchReport, Error> {
         let mut browsers = self.browsers.lock().await;
         let at = find(&browsers, name)?;
-        let browser = browsers.remove(at);
-        let options = browser.options.clone();
-        self.forget(browser).await;
-        self.ready(&mut browsers, &options).await
+        let mut browser = browsers.remove(at);
+        browser.program.stop().await;
+        let report = self.wait_until_ready(&mut browser).await;
+        browsers.insert(at, browser);
+        report
     }
 
     /// Stops every browser that this relay launched.
     pub async fn stop_all(&self) {
         let mut browsers = self.browsers.lock().await;
+        self.forget_all(&mut browsers).await;
+    }
+
+    async fn forget_all(&self, browsers: &mut Vec<Launched>) {
         for browser in browsers.drain(..) {
             self.forget(browser).await;
         }
     }
 
     /// Stops a browser if it was launched, and removes what is temporary.
-    async fn forget(&self, mut browser: Launched) {
-        if let Some((running, process)) = &mut browser.process {
-            running.stop().await;
-            self.watchdog.on_stopped(process.pid);
+    async fn forget(&self, browser: Launched) {
+        match &browser.backend {
+            Backend::Direct(direct) => {
+                self.registry.remove_direct(direct).await;
+                self.discard(&browser.program).await;
+            }
+            Backend::Extension(pairing) => {
+                self.discard(&browser.program).await;
+                let Some(pairing) = pairing else { return };
+                self.owned.remove(pairing);
+                self.registry.no_longer_prefer(pairing);
+                if browser.program.plan.temporary.is_some() {
+                    self.registry.forget(pairing);
+                }
+            }
         }
-        self.registry.no_longer_prefer(&browser.pairing);
-        if let Some(folder) = &browser.temporary {
-            self.registry.forget(&browser.pairing);
-            remove_temporary(&self.home, folder);
+    }
+
+    async fn discard(&self, program: &Program) {
+        program.close().await;
+        if let Some(folder) = &program.plan.temporary {
+            leftovers::remove_folder(&self.home, folder);
         }
     }
 }
 
 impl Launched {
-    fn is_running(&mut self) -> bool {
-        match &mut self.process {
-            Some((running, _)) => matches!(running.child.try_wait(), Ok(None)),
-            None => true,
-        }
-    }
-}
-
-/// What a browser is called, unless the user chooses a name.
-fn name_of(options: &LaunchOptions) -> Result<String, Error> {
-    match &options.name {
-        Some(name) => Ok(name.clone()),
-        None => Ok(detect::choose(options.browser.as_deref())?.name.to_owned()),
+    fn name(&self) -> &str {
+        &self.program.plan.name
     }
 }
 
@@ -346,11 +385,11 @@ fn find(browsers: &[Launched], name: Option<&str>) -> Result<usize, Error> {
     let names = || {
         browsers
             .iter()
-            .map(|browser| browser.name.clone())
+            .map(|browser| browser.name().to_owned())
             .collect()
     };
     match (name, browsers) {
-        (Some(name), _) => browsers.iter().position(|browser| browser.name == name),
+        (Some(name), _) => browsers.iter().position(|browser| browser.name() == name),
         (None, [_]) => Some(0),
         (None, _) => None,
     }
@@ -358,43 +397,4 @@ fn find(browsers: &[Launched], name: Option<&str>) -> Result<usize, Error> {
         name: name.map(str::to_owned),
         launched: names(),
     })
-}
-
-fn remove_temporary(home: &Home, folder: &Path) {
-    let unpaired = home.update_pairings(|pairings| {
-        pairings.unpair_folder(&folder.join("extension"));
-    });
-    let removed = fs::remove_dir_all(folder);
-    if let Err(error) = unpaired {
-        tracing::warn!(%error, "cannot unpair a temporary browser");
-    }
-    if let Err(error) = removed {
-        tracing::warn!(%error, folder = %folder.display(), "cannot remove a temporary profile");
-    }
-}
-
-/// Removes what runs that were killed left behind. Only the relay that owns the home may do this.
-pub async fn remove_leftovers(home: &Home) {
-    let Ok(folders) = fs::read_dir(home.temporary_folder()) else {
-        return;
-    };
-    for folder in folders.flatten().map(|folder| folder.path()) {
-        if let Some(process) = read_process(&folder) {
-            process.stop().await;
-        }
-        remove_temporary(home, &folder);
-    }
-}
-
-/// The browser whose temporary folder this is.
-fn read_process(folder: &Path) -> Option<LaunchedProcess> {
-    let text = fs::read(folder.join(PROCESS_FILE)).ok()?;
-    serde_json::from_slice(&text).ok()
-}
-
-/// Lets the next relay find the browser, if this one and its watchdog are killed.
-fn write_process(folder: &Path, process: &LaunchedProcess) {
-    if let Ok(text) = serde_json::to_string(process) {
-        let _ = fs::write(folder.join(PROCESS_FILE), text);
-    }
 }

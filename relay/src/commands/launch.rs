@@ -5,9 +5,8 @@ use std::process::ExitCode;
 
 use clap::Args;
 use tabwire_home::Home;
+use tabwire_home::control::{LaunchOptions, LaunchReport, LoadBy, Ownership, ProfileChoice};
 
-use crate::browser::launch::LoadBy;
-use crate::browser::launcher::{LaunchOptions, LaunchReport, Ownership, ProfileChoice};
 use crate::commands::session::RelayOptions;
 use crate::commands::{absolute, browser_name, relay_query, table};
 use crate::error::Error;
@@ -41,6 +40,10 @@ pub struct BrowserOptions {
     /// Run headless (the default when there is no display)
     #[arg(long)]
     pub headless: bool,
+    /// Use the browser's own debugging port instead of the extension: all of CDP, but every program on
+    /// this machine can connect to that port
+    #[arg(long, conflicts_with = "load_by")]
+    pub direct: bool,
     /// How to load the extension into the browser
     #[arg(long, value_enum, default_value_t = LoadBy::Auto)]
     pub load_by: LoadBy,
@@ -60,6 +63,7 @@ impl BrowserOptions {
                 (None, true) => ProfileChoice::Temporary,
                 (None, false) => ProfileChoice::Kept,
             },
+            direct: self.direct,
             load_by: self.load_by,
             arguments: self.browser_arguments.clone(),
         })
@@ -86,5 +90,7 @@ pub fn print_report(report: &LaunchReport, as_json: bool) {
         Ownership::Launched => "running",
         Ownership::Attached => "was running already, and is left open by `tabwire stop`",
     };
-    print_line!("{}: {how}, {tabs}.", report.name);
+    let port = report.debug_port;
+    let port = port.map_or_else(String::new, |port| format!(", debugging port {port}"));
+    print_line!("{}: {how}, {tabs}{port}.", report.name);
 }

@@ -14,8 +14,10 @@ use axum::middleware::{Next, from_fn};
 use axum::response::IntoResponse as _;
 use clap::Args;
 use tabwire_home::{Home, Token};
-use tabwire_mcp::Settings;
+use tabwire_mcp::{InstalledBrowser, InstalledBrowsers, Settings};
 
+use crate::browser::detect::Installation;
+use crate::commands::browsers;
 use crate::commands::session::{SessionOptions, seconds};
 use crate::error::Error;
 use crate::http::guard::{self, Refusal, refusal};
@@ -43,6 +45,9 @@ pub struct McpOptions {
     /// Largest image of a response, in bytes. Larger ones are scaled down
     #[arg(long, value_name = "BYTES", default_value_t = 600_000)]
     pub image_limit: usize,
+    /// Also offer tools that list, launch, stop and restart browsers
+    #[arg(long)]
+    pub browser_tools: bool,
     /// Install the packages that running code needs, then exit
     #[arg(long)]
     pub install: bool,
@@ -55,6 +60,10 @@ pub async fn run(options: &McpOptions) -> Result<ExitCode, Error> {
         idle: Duration::from_secs_f64(options.idle),
         output_limit: options.output_limit,
         image_limit: Some(options.image_limit),
+        browser_tools: options.browser_tools.then(|| {
+            let installed: InstalledBrowsers = Arc::new(|| Box::pin(installed_browsers()));
+            installed
+        }),
         ..options.session.settings("tabwire mcp")?
     };
     if options.install {
@@ -79,6 +88,17 @@ pub async fn run(options: &McpOptions) -> Result<ExitCode, Error> {
         () = stop.recv() => {}
     }
     Ok(ExitCode::SUCCESS)
+}
+
+async fn installed_browsers() -> Vec<InstalledBrowser> {
+    let installed = browsers::installed().await.into_iter();
+    let describe = |(browser, version): (Installation, Option<String>)| InstalledBrowser {
+        name: browser.name.to_owned(),
+        version,
+        path: browser.path.display().to_string(),
+        running: browser.running,
+    };
+    installed.map(describe).collect()
 }
 
 async fn serve_http(settings: Settings, port: u16) -> Result<(), Error> {

@@ -1,14 +1,12 @@
 //! Queries that commands send to this home's running relay.
 
+use std::io;
 use std::time::Duration;
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-use tabwire_home::{BrowserReport, Home, State, Token, get_json_with_token, post_json};
+use tabwire_home::control::{self, LaunchOptions, LaunchReport};
+use tabwire_home::{BrowserReport, Home, State, Token, get_json_with_token};
 
-use crate::browser::launcher::{LaunchOptions, LaunchReport};
 use crate::error::Error;
-use crate::http::control::{BrowserChoice, Stopped};
 
 /// How long a relay may take to exit after it was asked to.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(15);
@@ -19,10 +17,14 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 pub async fn browsers(home: &Home) -> Option<Vec<BrowserReport>> {
     // Only the relay that owns the home is sent the token.
     let state = home.running_relay()?;
-    let token = Token::load(home).ok()?;
-    get_json_with_token(state.port, "/browsers", &token)
-        .await
-        .ok()
+    list_browsers(home, state).await.ok()
+}
+
+/// As `browsers`, for a relay that is running. Otherwise returns what is wrong.
+pub async fn list_browsers(home: &Home, state: State) -> Result<Vec<BrowserReport>, String> {
+    let token = Token::load(home).map_err(|error| error.to_string())?;
+    let browsers = get_json_with_token(state.port, "/browsers", &token).await;
+    browsers.map_err(|error| error.to_string())
 }
 
 pub async fn launch(
@@ -30,26 +32,25 @@ pub async fn launch(
     state: State,
     options: &LaunchOptions,
 ) -> Result<LaunchReport, Error> {
-    post(home, state, "/launch", options).await
+    let launched = control::launch(state.port, &Token::load(home)?, options).await;
+    launched.map_err(refused)
 }
 
 pub async fn restart(home: &Home, state: State, name: Option<&str>) -> Result<LaunchReport, Error> {
-    post(home, state, "/restart", &choice(name)).await
+    let restarted = control::restart(state.port, &Token::load(home)?, name).await;
+    restarted.map_err(refused)
 }
 
 /// Returns the name of the browser.
 pub async fn stop_browser(home: &Home, state: State, name: Option<&str>) -> Result<String, Error> {
-    let stopped: Stopped = post(home, state, "/stop", &choice(name)).await?;
-    Ok(stopped.name.unwrap_or_default())
+    let stopped = control::stop_browser(state.port, &Token::load(home)?, name).await;
+    stopped.map_err(refused)
 }
 
 /// Returns when the relay has exited.
 pub async fn stop_relay(home: &Home, state: State) -> Result<(), Error> {
-    let choice = BrowserChoice {
-        relay: true,
-        ..BrowserChoice::default()
-    };
-    let _: Stopped = post(home, state, "/stop", &choice).await?;
+    let asked = control::stop_relay(state.port, &Token::load(home)?).await;
+    asked.map_err(refused)?;
     let exited = async {
         while state.is_alive() {
             tokio::time::sleep(POLL_INTERVAL).await;
@@ -59,21 +60,7 @@ pub async fn stop_relay(home: &Home, state: State) -> Result<(), Error> {
     exited.map_err(|_| Error::Relay(format!("{state} does not exit")))
 }
 
-fn choice(name: Option<&str>) -> BrowserChoice {
-    BrowserChoice {
-        name: name.map(str::to_owned),
-        relay: false,
-    }
-}
-
-async fn post<T: DeserializeOwned>(
-    home: &Home,
-    state: State,
-    path: &str,
-    body: &impl Serialize,
-) -> Result<T, Error> {
-    let token = Token::load(home)?;
-    let body = serde_json::json!(body).to_string();
-    let response = post_json(state.port, path, &token, &body).await;
-    response.map_err(|error| Error::Relay(error.to_string()))
+#[allow(clippy::needless_pass_by_value, reason = "for map_err")]
+fn refused(error: io::Error) -> Error {
+    Error::Relay(error.to_string())
 }

@@ -5,9 +5,11 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use tabwire_home::{DEFAULT_PORT, Home, NameFault};
+use tabwire_home::control::LaunchOptions;
+use tabwire_home::{DEFAULT_PORT, Home};
 
-use crate::browser::launcher::{LaunchOptions, READY_TIMEOUT};
+use crate::browser::name::choose_name;
+use crate::browser::program::READY_TIMEOUT;
 use crate::browser::{bundle, detect};
 use crate::commands::browser_name;
 use crate::config::{BrowserMode, ClientMode, Config, OnDisconnect};
@@ -28,10 +30,8 @@ pub struct ServeOptions {
     /// How many browsers can be connected at the same time
     #[arg(long, value_enum, default_value_t = BrowserMode::One)]
     pub browsers: BrowserMode,
-    /// Launch a browser when the first client needs one: `auto`, a name from `tabwire browsers`, or
-    /// the path of a program
-    #[arg(long, value_name = "BROWSER", conflicts_with = "browser_url")]
-    pub launch: Option<String>,
+    #[command(flatten)]
+    pub on_demand: OnDemand,
     /// Use the browser with this debugging port, such as http://127.0.0.1:9222. It needs no extension
     #[arg(long, value_name = "URL")]
     pub browser_url: Option<BrowserUrl>,
@@ -69,6 +69,30 @@ pub struct ServeOptions {
     pub max_message_mib: u32,
 }
 
+/// The browser that is launched when a client needs one.
+#[derive(Debug, Clone, Args)]
+pub struct OnDemand {
+    /// Launch a browser when the first client needs one: `auto`, a name from `tabwire browsers`, or
+    /// the path of a program
+    #[arg(long, value_name = "BROWSER", conflicts_with = "browser_url")]
+    pub launch: Option<String>,
+    /// Use the debugging port of the browser that --launch launches, not the extension. Every program
+    /// on this machine can connect to that port
+    #[arg(long, requires = "launch")]
+    pub launch_direct: bool,
+}
+
+impl OnDemand {
+    fn options(&self) -> Option<LaunchOptions> {
+        let browser = self.launch.clone()?;
+        Some(LaunchOptions {
+            browser: Some(browser).filter(|browser| browser != "auto"),
+            direct: self.launch_direct,
+            ..LaunchOptions::default()
+        })
+    }
+}
+
 /// How much can always be queued for a client that does not read.
 const OUTBOX_LIMIT: usize = 256 << 20;
 
@@ -89,26 +113,14 @@ impl ServeOptions {
         Relay::start(start, |port| self.config(port, launch)).await
     }
 
-    /// Finds the browser at `--browser-url`. Its name must not be that of a paired browser.
+    /// Finds the browser at `--browser-url`.
     async fn attach(&self, home: &Home, url: BrowserUrl) -> Result<Browser, Error> {
         let timeout = Duration::from_secs(self.recovery_timeout.into());
-        let mut browser = Browser::attach(url, self.browser_name.clone(), timeout).await?;
         let pairings = home.pairings()?;
-        let is_taken = |name: &str| {
-            let mut paired = pairings.browsers();
-            paired.any(|paired| paired.name.eq_ignore_ascii_case(name))
-        };
-        if self.browser_name.is_some() && is_taken(&browser.name) {
-            return Err(NameFault::Taken(browser.name).into());
-        }
-        let stem = browser.name.clone();
-        for number in 2.. {
-            if !is_taken(&browser.name) {
-                break;
-            }
-            browser.name = format!("{stem}-{number}");
-        }
-        Ok(browser)
+        let requested = self.browser_name.as_deref();
+        let is_taken = |name: &str| pairings.has_name_outside(None, name);
+        let name = |product: &str| choose_name(is_taken, requested, product);
+        Browser::attach(url, name, timeout).await
     }
 
     fn config(&self, port: u16, launch: Option<LaunchOptions>) -> Result<Config, Error> {
@@ -148,10 +160,7 @@ impl ServeOptions {
 
 pub async fn run(options: &ServeOptions) -> Result<ExitCode, Error> {
     let mut stop = StopSignals::new()?;
-    let launch = options.launch.as_deref().map(|browser| LaunchOptions {
-        browser: Some(browser.to_owned()).filter(|browser| browser != "auto"),
-        ..LaunchOptions::default()
-    });
+    let launch = options.on_demand.options();
     if let Some(launch) = &launch {
         // Fail now if there is no such browser.
         detect::choose(launch.browser.as_deref())?;

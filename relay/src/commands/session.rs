@@ -79,6 +79,7 @@ impl SessionOptions {
             image_limit: None,
             memory_mib: self.memory,
             after_call: Arc::new(|_| {}),
+            browser_tools: None,
         })
     }
 

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use serde_json::{Value, json};
+use tabwire_home::control::Ownership;
 use tabwire_home::{
     BrowserReport, ClientReport, Home, RelayStatus, SlotReport, State, Token, get_json,
     get_json_with_token, now,
@@ -94,7 +95,18 @@ fn print_status(report: &Report) {
     }
     for browser in report.browsers.iter().filter(|browser| browser.connected) {
         let tabs = table::count(browser.tabs, "tab");
-        print_line!("browser  {} ({}), {tabs}", browser.name, browser.product);
+        let at = browser.url.as_ref().map(|url| format!(" at {url}"));
+        let ownership = match browser.ownership {
+            Some(Ownership::Launched) => ", launched by Tabwire",
+            Some(Ownership::Attached) => ", already running when Tabwire connected",
+            None => "",
+        };
+        print_line!(
+            "browser  {} ({}){}, {tabs}{ownership}",
+            browser.name,
+            browser.product,
+            at.unwrap_or_default()
+        );
         print_clients(&browser.clients);
     }
 }
@@ -105,13 +117,14 @@ fn print_clients(clients: &[ClientReport]) {
     }
     for client in clients {
         let age = table::age(now(), client.connected_at);
-        let tabs = client.tabs.as_deref().unwrap_or_default();
-        let used = match tabs.len() {
-            0 => "uses no tab".to_owned(),
-            number => format!("uses {}", table::count(number, "tab")),
+        let used = match client.tabs_in_use {
+            // Its messages are passed on unread.
+            None => String::new(),
+            Some(0) => ", uses no tab".to_owned(),
+            Some(number) => format!(", uses {}", table::count(number, "tab")),
         };
-        print_line!("  client {client}, connected for {age}, {used}");
-        for tab in tabs {
+        print_line!("  client {client}, connected for {age}{used}");
+        for tab in client.tabs.as_deref().unwrap_or_default() {
             print_line!("    {}  {}", printable(&tab.url), printable(&tab.title));
         }
     }

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Args;
+use tabwire_home::control::{LaunchOptions, LaunchReport};
 use tabwire_home::{Home, State};
 
-use crate::browser::launcher::{LaunchOptions, LaunchReport};
 use crate::commands::launch::BrowserOptions;
 use crate::commands::serve::ServeOptions;
 use crate::commands::{relay_query, table};
@@ -68,6 +68,11 @@ async fn supervise(
             () = stop.recv() => break,
             () = app.stop_requested.notified() => break,
             error = relay.failed() => return Err(error),
+            // Launching it again would pair it again, which the user does not want.
+            () = app.registry.preferred_unpaired.notified() => {
+                print_line!("The browser was unpaired. To pair it again, run `tabwire up`.");
+                break;
+            }
             () = app.launcher.changed(&report.name, was_running) => {
                 was_running = !was_running;
                 print_line!("{}", if was_running {

@@ -3,12 +3,13 @@
 
 use std::path::PathBuf;
 use std::pin::Pin;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::body::Bytes;
 use serde_json::Value;
 use tabwire_home::check_name;
+use tabwire_home::control::Ownership;
 
 use super::port::{self, Fault, Version};
 use super::url::BrowserUrl;
@@ -17,28 +18,17 @@ use crate::error::Error;
 /// How often a browser that is expected back is looked for.
 const RETRY_DELAY: Duration = Duration::from_millis(100);
 
-/// Who started the browser. Only one that the relay launched may ever be stopped.
+/// Where a browser is, and who started it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ownership {
-    Attached,
-    // Nothing launches a browser for its debugging port yet.
-    #[allow(dead_code)]
-    Launched,
+pub struct Found {
+    pub url: BrowserUrl,
+    pub ownership: Ownership,
 }
 
-impl Ownership {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Attached => "attached",
-            Self::Launched => "launched",
-        }
-    }
-}
-
-/// Starts a browser again that the relay launched.
+/// Starts a browser that the relay may launch.
 pub trait Launcher: Send + Sync + 'static {
-    /// Resolves when the debugging port answers, and returns where it is.
-    fn launch(&self) -> Pin<Box<dyn Future<Output = Result<BrowserUrl, Error>> + Send + '_>>;
+    /// Resolves when the debugging port answers.
+    fn launch(&self) -> Pin<Box<dyn Future<Output = Result<Found, Error>> + Send + '_>>;
 }
 
 /// How a browser was found again.
@@ -59,12 +49,11 @@ impl Recovered {
 
 pub struct Browser {
     pub name: String,
-    pub ownership: Ownership,
     /// For the log.
     pub user_data_dir: Option<PathBuf>,
-    /// Changes if a relaunched browser gets another port.
-    url: Mutex<BrowserUrl>,
-    launcher: Option<Box<dyn Launcher>>,
+    /// Changes when the browser is launched again.
+    found: Mutex<Found>,
+    launcher: Option<Arc<dyn Launcher>>,
     /// Held by whoever looks for the browser.
     recovery: tokio::sync::Mutex<()>,
     /// How long to look for a browser that cannot be launched.
@@ -72,47 +61,58 @@ pub struct Browser {
 }
 
 impl Browser {
-    /// A browser that is running already. `name`: `None` names it after its product.
+    /// A browser that is running already. `name` gets the name of its product.
     pub async fn attach(
         url: BrowserUrl,
-        name: Option<String>,
+        name: impl FnOnce(&str) -> Result<String, Error>,
         recovery_timeout: Duration,
     ) -> Result<Self, Error> {
         let version = port::version(url).await;
         let version = version.map_err(|fault| unavailable(url, &fault))?;
         Ok(Self {
-            name: name.unwrap_or_else(|| brand(&version.product)),
-            ownership: Ownership::Attached,
+            name: name(&brand(&version.product))?,
             user_data_dir: None,
-            url: Mutex::new(url),
+            found: Mutex::new(Found {
+                url,
+                ownership: Ownership::Attached,
+            }),
             launcher: None,
             recovery: tokio::sync::Mutex::default(),
             recovery_timeout,
         })
     }
 
-    /// A browser that the relay has launched, and launches again when it is gone.
-    // Nothing launches a browser for its debugging port yet.
-    #[allow(dead_code)]
-    pub fn launched(
-        url: BrowserUrl,
+    /// A browser that the relay launches, now and whenever it is gone and needed.
+    pub async fn launch(
         name: String,
         user_data_dir: PathBuf,
-        launcher: Box<dyn Launcher>,
-    ) -> Self {
-        Self {
+        launcher: Arc<dyn Launcher>,
+    ) -> Result<Self, Error> {
+        Ok(Self {
             name,
-            ownership: Ownership::Launched,
             user_data_dir: Some(user_data_dir),
-            url: Mutex::new(url),
+            found: Mutex::new(launcher.launch().await?),
             launcher: Some(launcher),
             recovery: tokio::sync::Mutex::default(),
             recovery_timeout: Duration::ZERO,
-        }
+        })
+    }
+
+    /// Whether the relay launches the browser when it is needed.
+    pub fn is_launchable(&self) -> bool {
+        self.launcher.is_some()
+    }
+
+    pub fn ownership(&self) -> Ownership {
+        self.found().ownership
+    }
+
+    fn found(&self) -> MutexGuard<'_, Found> {
+        self.found.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub fn url(&self) -> BrowserUrl {
-        *self.url.lock().unwrap_or_else(PoisonError::into_inner)
+        self.found().url
     }
 
     pub async fn version(&self) -> Result<Version, Error> {
@@ -144,22 +144,26 @@ impl Browser {
         Ok(())
     }
 
-    /// Finds the browser at its port, or else launches it again. One that cannot be launched gets
-    /// some time to come back.
+    /// Finds the browser, or else launches it again. One that cannot be launched gets some time to
+    /// come back.
     pub async fn recover(&self) -> Result<Recovered, Error> {
         let started = Instant::now();
         // Clients and HTTP may ask at the same time. One of them launches, the others find the
         // browser.
         let _recovery = self.recovery.lock().await;
+        if let Some(launcher) = &self.launcher {
+            let found = launcher.launch().await?;
+            let before = std::mem::replace(&mut *self.found(), found);
+            return Ok(if before == found {
+                Recovered::Attached
+            } else {
+                Recovered::Relaunched
+            });
+        }
         loop {
             let Err(error) = self.version().await else {
                 return Ok(Recovered::Attached);
             };
-            if let Some(launcher) = &self.launcher {
-                let url = launcher.launch().await?;
-                *self.url.lock().unwrap_or_else(PoisonError::into_inner) = url;
-                return Ok(Recovered::Relaunched);
-            }
             if started.elapsed() >= self.recovery_timeout {
                 return Err(error);
             }
@@ -194,12 +198,13 @@ fn brand(product: &str) -> String {
 mod tests {
     use super::*;
 
-    /// A launcher whose browser is at this port.
-    struct At(BrowserUrl);
+    /// A launcher whose browser gets another port each time.
+    struct AnyPort;
 
-    impl Launcher for At {
-        fn launch(&self) -> Pin<Box<dyn Future<Output = Result<BrowserUrl, Error>> + Send + '_>> {
-            Box::pin(async { Ok(self.0) })
+    impl Launcher for AnyPort {
+        fn launch(&self) -> Pin<Box<dyn Future<Output = Result<Found, Error>> + Send + '_>> {
+            let (url, ownership) = (free_port(), Ownership::Launched);
+            Box::pin(async move { Ok(Found { url, ownership }) })
         }
     }
 
@@ -213,11 +218,11 @@ mod tests {
 
     #[tokio::test]
     async fn browser_that_is_gone_is_launched_again() {
-        let (old, new) = (free_port(), free_port());
-        let launcher = Box::new(At(new));
-        let browser = Browser::launched(old, "chrome".to_owned(), PathBuf::new(), launcher);
+        let launched = Browser::launch("chrome".to_owned(), PathBuf::new(), Arc::new(AnyPort));
+        let browser = launched.await.expect("launched");
+        let first = browser.url();
         assert_eq!(browser.recover().await.ok(), Some(Recovered::Relaunched));
-        assert_eq!(browser.url(), new);
+        assert_ne!(browser.url(), first);
     }
 
     #[test]

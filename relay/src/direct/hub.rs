@@ -38,6 +38,8 @@ pub enum OnFailure {
     EndRelay(mpsc::UnboundedSender<HubReport>),
     /// The browser's clients are disconnected, and it is looked for until it is back.
     WaitForBrowser,
+    /// The browser's clients are disconnected. The next client launches the browser again.
+    LaunchForNextClient,
 }
 
 pub struct Start {

@@ -94,7 +94,7 @@ impl Log {
             browser = browser.name,
             transportMode = "ws",
             runtimeState = runtime.state().name(),
-            ownership = browser.ownership.name(),
+            ownership = browser.ownership().name(),
             userDataDir = user_data_dir.map(|folder| folder.display().to_string()),
             debugPort = browser.url().port,
             recoveryAttempt = (attempts > 0).then_some(attempts),

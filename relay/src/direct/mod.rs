@@ -24,7 +24,8 @@ mod runtime;
 mod upstream;
 mod url;
 
-pub use browser::Browser;
+pub use browser::{Browser, Found, Launcher};
 pub use hub::{OnFailure, Start, start};
+pub use port::is_browser;
 pub use upstream::Limits;
 pub use url::BrowserUrl;

@@ -76,6 +76,12 @@ pub async fn version(url: BrowserUrl) -> Result<Version, Fault> {
     }
 }
 
+/// Whether the browser at this port has this path for its WebSocket.
+pub async fn is_browser(url: BrowserUrl, websocket_path: &str) -> bool {
+    let version = version(url).await;
+    version.is_ok_and(|version| version.websocket_path() == Some(websocket_path))
+}
+
 /// The body of a successful response.
 pub async fn get(url: BrowserUrl, path: &str) -> Result<Bytes, Fault> {
     timeout(RESPONSE_TIMEOUT, fetch(url, path))

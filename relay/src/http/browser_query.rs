@@ -1,14 +1,29 @@
 //! `?browser=NAME`: which browser a request is about.
 
+use axum::extract::{FromRequestParts, Query};
 use axum::http::StatusCode;
+use axum::http::request::Parts;
 use serde::Deserialize;
 
-use crate::http::guard::{Refusal, refusal_with};
+use crate::http::guard::{Refusal, refusal, refusal_with};
 use crate::registry::NotFound;
 
 #[derive(Debug, Deserialize)]
 pub struct BrowserQuery {
     pub browser: Option<String>,
+}
+
+/// An extractor of its own, because errors are JSON on every address.
+impl<S: Sync> FromRequestParts<S> for BrowserQuery {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refusal> {
+        let query = Query::try_from_uri(&parts.uri).map_err(|_| {
+            let error = "The address is malformed. Name one browser with browser=NAME, or none.";
+            refusal(StatusCode::BAD_REQUEST, error)
+        })?;
+        Ok(query.0)
+    }
 }
 
 pub const NO_BROWSER: &str = "No browser connected. Open the browser that has the Tabwire extension, or run `tabwire install-extension` to add it.";

@@ -8,26 +8,12 @@ use axum::extract::State;
 use axum::extract::rejection::JsonRejection;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
-use serde::{Deserialize, Serialize};
+use serde_json::json;
+use tabwire_home::control::{BrowserChoice, LaunchOptions, LaunchReport, RefusalKind, Stopped};
 
 use crate::app::App;
-use crate::browser::launcher::{LaunchOptions, LaunchReport};
 use crate::error::Error;
-use crate::http::guard::refusal;
-
-/// Which browser to stop or restart. `None`: the only one that was launched.
-#[derive(Debug, Default, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct BrowserChoice {
-    pub name: Option<String>,
-    /// Stop the relay itself.
-    pub relay: bool,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-pub struct Stopped {
-    pub name: Option<String>,
-}
+use crate::http::guard::{refusal, refusal_with};
 
 type Body<T> = Result<Json<T>, JsonRejection>;
 
@@ -83,10 +69,18 @@ fn respond(outcome: Result<LaunchReport, Error>) -> Response {
 fn fail(error: &Error) -> Response {
     let status = match error {
         Error::UnknownBrowser(_) | Error::NotLaunched { .. } => StatusCode::NOT_FOUND,
-        Error::ProfileInUse { .. } | Error::OnlyBrowserUrl { .. } => StatusCode::CONFLICT,
+        Error::ProfileInUse { .. }
+        | Error::ProfileWithoutPort { .. }
+        | Error::LaunchedOtherwise { .. }
+        | Error::OnlyBrowserUrl { .. } => StatusCode::CONFLICT,
         _ => StatusCode::SERVICE_UNAVAILABLE,
     };
-    refusal(status, &error.to_string()).into_response()
+    let kind = match error {
+        Error::UnknownBrowser(_) => RefusalKind::UnknownBrowser,
+        Error::NotLaunched { .. } => RefusalKind::NotLaunched,
+        _ => RefusalKind::Other,
+    };
+    refusal_with(status, &error.to_string(), json!({ "kind": kind })).into_response()
 }
 
 fn reject(rejected: &JsonRejection) -> Response {

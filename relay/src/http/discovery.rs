@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use axum::Json;
-use axum::extract::{Extension, Query, State};
+use axum::extract::{Extension, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use serde_json::{Value, json};
@@ -38,7 +38,7 @@ pub async fn status(State(app): State<Arc<App>>) -> Json<RelayStatus> {
 /// Who uses the browser. Which tabs they use is shown only to those who have the token.
 pub async fn client_slot(
     State(app): State<Arc<App>>,
-    Query(query): Query<BrowserQuery>,
+    query: BrowserQuery,
     token: Option<Extension<TokenGeneration>>,
 ) -> Response {
     match app.registry.find(query.browser.as_deref()) {
@@ -66,8 +66,15 @@ pub async fn browsers(State(app): State<Arc<App>>) -> Json<Vec<BrowserReport>> {
         reports.push(BrowserReport {
             clients: connections.clients.report(None, true).connected,
             connected: is_connected,
+            ownership: match &entry.direct {
+                Some(direct) => Some(direct.ownership()),
+                None => connections
+                    .pairing()
+                    .and_then(|pairing| app.launcher.ownership(&pairing)),
+            },
             product,
             extension,
+            url: entry.direct.as_ref().map(|own| own.url().to_string()),
             tabs: connections.pages.load(Ordering::Relaxed),
             name,
         });
@@ -77,7 +84,7 @@ pub async fn browsers(State(app): State<Arc<App>>) -> Json<Vec<BrowserReport>> {
 
 /// The same response as Chrome's own port, so that a client finds the WebSocket from an `http://`
 /// address.
-pub async fn version(State(app): State<Arc<App>>, Query(query): Query<BrowserQuery>) -> Response {
+pub async fn version(State(app): State<Arc<App>>, query: BrowserQuery) -> Response {
     let entry = match app.browser(query.browser.as_deref()).await {
         Ok(entry) => entry,
         Err(refused) => return refused.into_response(),
@@ -101,7 +108,7 @@ pub async fn version(State(app): State<Arc<App>>, Query(query): Query<BrowserQue
     .into_response()
 }
 
-pub async fn list(State(app): State<Arc<App>>, Query(query): Query<BrowserQuery>) -> Response {
+pub async fn list(State(app): State<Arc<App>>, query: BrowserQuery) -> Response {
     let entry = match app.browser(query.browser.as_deref()).await {
         Ok(entry) => entry,
         Err(refused) => return refused.into_response(),
@@ -124,7 +131,7 @@ pub async fn list(State(app): State<Arc<App>>, Query(query): Query<BrowserQuery>
 }
 
 /// The description of the protocol. Only a browser's own port has it, so none is launched for it.
-pub async fn protocol(State(app): State<Arc<App>>, Query(query): Query<BrowserQuery>) -> Response {
+pub async fn protocol(State(app): State<Arc<App>>, query: BrowserQuery) -> Response {
     match app.registry.find(query.browser.as_deref()) {
         Ok(Entry {
             direct: Some(browser),

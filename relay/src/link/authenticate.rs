@@ -199,8 +199,9 @@ async fn record(
 ) -> Result<Option<String>, tabwire_home::Error> {
     let (secrets, install_id) = (app.secrets.clone(), install_id.to_owned());
     let (brand, product) = (browser.brand.clone(), browser.product.clone());
+    let in_use = app.registry.in_use();
     let recording = tokio::task::spawn_blocking(move || {
-        secrets.record_seen(&pairing, &install_id, (&brand, &product))
+        secrets.record_seen(&pairing, &install_id, (&brand, &product), &in_use)
     });
     recording.await.unwrap_or(Ok(None))
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Extension, Query, State};
+use axum::extract::{Extension, State};
 use axum::http::{HeaderMap, HeaderName, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use tabwire_core::ids::ClientId;
@@ -26,7 +26,7 @@ const MAX_NAME: usize = 80;
 /// The guard has already checked host, origin and token.
 pub async fn upgrade(
     State(app): State<Arc<App>>,
-    Query(query): Query<BrowserQuery>,
+    query: BrowserQuery,
     Extension(TokenGeneration(token_generation)): Extension<TokenGeneration>,
     Extension(peer): Extension<Peer>,
     headers: HeaderMap,

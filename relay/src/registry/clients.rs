@@ -32,6 +32,8 @@ pub struct Clients {
     /// clients wins.
     active: AtomicU64,
     last_id: Arc<AtomicU64>,
+    /// Whether the hub reports which tabs each client uses.
+    pub(super) knows_tabs: bool,
 }
 
 struct ConnectedClient {
@@ -39,8 +41,8 @@ struct ConnectedClient {
     connected_at: SystemTime,
     /// `None` until the socket is open.
     outbox: Option<Outbox>,
-    /// Written by the hub.
-    tabs: Vec<TabInUse>,
+    /// Written by the hub. `None` if it does not know.
+    tabs: Option<Vec<TabInUse>>,
 }
 
 /// A client's right to be connected. Dropping it frees the slot.
@@ -53,6 +55,7 @@ impl Clients {
     pub fn new(mode: ClientMode, last_id: Arc<AtomicU64>) -> Self {
         Self {
             mode,
+            knows_tabs: true,
             map: DashMap::new(),
             active: AtomicU64::new(0),
             last_id,
@@ -75,7 +78,7 @@ impl Clients {
             info,
             connected_at: SystemTime::now(),
             outbox: None,
-            tabs: Vec::new(),
+            tabs: clients.knows_tabs.then(Vec::new),
         };
         clients.map.insert(ClientId(id), client);
         Some(ClientSlot {
@@ -121,7 +124,7 @@ impl Clients {
 
     pub fn set_tabs(&self, id: ClientId, tabs: Vec<TabInUse>) {
         if let Some(mut client) = self.map.get_mut(&id) {
-            client.tabs = tabs;
+            client.tabs = Some(tabs);
         }
     }
 
@@ -160,8 +163,8 @@ impl ConnectedClient {
             program: process.map(|process| process.name.clone()),
             pid: process.map(|process| process.pid),
             connected_at: milliseconds(self.connected_at),
-            tabs_in_use: self.tabs.len(),
-            tabs: with_tabs.then(|| self.tabs.clone()),
+            tabs_in_use: self.tabs.as_ref().map(Vec::len),
+            tabs: self.tabs.clone().filter(|_| with_tabs),
         }
     }
 }

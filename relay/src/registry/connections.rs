@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tabwire_home::{PairingId, Pairings};
 
 use super::clients::Clients;
-use super::extension::{Extension, ExtensionSlot, Identity, SLOT_TAKEN};
+use super::extension::{Extension, ExtensionSlot, Holder, Identity, SLOT_TAKEN};
 use crate::config::ClientMode;
 
 const GOING_AWAY: u16 = 1001;
@@ -32,6 +32,12 @@ impl Connections {
             pages: AtomicUsize::new(0),
             extension_ready: AtomicBool::new(false),
         }
+    }
+
+    /// For a hub that does not know which tabs its clients use.
+    pub fn without_tabs(mut self) -> Self {
+        self.clients.knows_tabs = false;
+        self
     }
 
     /// Returns the holder's name, if it has one, if the slot is taken.
@@ -76,6 +82,14 @@ impl Connections {
 
     pub fn pairing(&self) -> Option<PairingId> {
         self.lock().identity.as_ref()?.pairing.clone()
+    }
+
+    /// The browser whose extension is connected.
+    pub fn connected_install_id(&self) -> Option<String> {
+        let extension = self.lock();
+        let identity = extension.identity.as_ref();
+        let connected = identity.filter(|_| extension.holder.is_some());
+        connected.map(|own| own.install_id.clone())
     }
 
     pub fn is_of(&self, install_id: &str) -> bool {
@@ -127,18 +141,30 @@ impl Connections {
     /// Disconnects a browser of another pairing, and its clients.
     pub(super) fn make_way_for(&self, pairing: &PairingId) {
         let mut extension = self.lock();
-        let is_other = extension
-            .identity
-            .as_ref()
-            .is_some_and(|own| own.pairing.as_ref() != Some(pairing));
-        // One without an outbox is being introduced, and finds its slot taken.
-        if let Some(holder) = extension.holder.take_if(|_| is_other) {
-            holder.abort(SLOT_TAKEN, "Tabwire has launched another browser.");
-            self.clients.close_all(
-                GOING_AWAY,
-                "The relay has switched to another browser. Connect again.",
-            );
+        let identity = extension.identity.as_ref();
+        let is_other = identity.is_some_and(|own| own.pairing.as_ref() != Some(pairing));
+        let holder = extension.holder.take_if(|_| is_other);
+        drop(extension);
+        if let Some(holder) = holder {
+            self.on_replaced(Some(holder));
         }
+    }
+
+    /// Disconnects the browser, if one is connected, and its clients.
+    pub(super) fn make_way(&self) {
+        let holder = self.lock().holder.take();
+        self.on_replaced(holder);
+    }
+
+    fn on_replaced(&self, holder: Option<Holder>) {
+        // One without an outbox is being introduced, and finds its slot taken.
+        if let Some(holder) = holder {
+            holder.abort(SLOT_TAKEN, "Tabwire has launched another browser.");
+        }
+        self.clients.close_all(
+            GOING_AWAY,
+            "The relay has switched to another browser. Connect again.",
+        );
     }
 
     /// Closes every socket because the relay stops.

@@ -7,37 +7,48 @@
 
 pub mod clients;
 pub mod connections;
+mod direct_entries;
 mod extension;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tabwire_home::{PairingId, Pairings};
-use tokio::sync::mpsc;
+use tabwire_home::{InUse, PairingId, Pairings};
+use tokio::sync::{Notify, mpsc};
 
 use self::connections::Connections;
 pub use self::extension::{ExtensionSlot, Identity};
 use crate::config::{BrowserMode, ClientMode};
 use crate::direct;
-use crate::error::Error;
 use crate::hub::{self, HubReport, HubSender};
 
 /// A folder can be loaded in any number of profiles. Each has a hub of its own.
 const MAX_BROWSERS: usize = 64;
 const READY_POLL: Duration = Duration::from_millis(20);
+/// How long the relay may take to notice that a browser's process has ended.
+const DISCONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
 pub struct Registry {
     mode: BrowserMode,
     client_mode: ClientMode,
     core: tabwire_core::Config,
+    limits: direct::Limits,
     entries: Mutex<Vec<Entry>>,
     /// The last id of a link. Ids are unique among all browsers.
     last_id: Arc<AtomicU64>,
-    /// The pairing of a browser that this relay launched. With `--browsers one`, no other browser may
-    /// connect; with `many`, it is used by clients that name no browser.
-    preferred: Mutex<Option<PairingId>>,
+    preferred: Mutex<Option<Preferred>>,
+    /// The user has unpaired the preferred browser.
+    pub preferred_unpaired: Notify,
     reports: mpsc::UnboundedSender<HubReport>,
+}
+
+/// The pairing of a browser that this relay launched. With `--browsers one`, no other browser may
+/// connect; with `many`, it is used by clients that name no browser.
+struct Preferred {
+    pairing: PairingId,
+    /// Whether the pairing was in the list at some time. Only then can it have been removed from it.
+    is_listed: bool,
 }
 
 /// One browser's hub, and who is connected to it.
@@ -71,15 +82,18 @@ impl Registry {
     pub fn new(
         (mode, client_mode): (BrowserMode, ClientMode),
         core: tabwire_core::Config,
+        limits: direct::Limits,
     ) -> (Self, mpsc::UnboundedReceiver<HubReport>) {
         let (reports, reported) = mpsc::unbounded_channel();
         let registry = Self {
             mode,
             client_mode,
             core,
+            limits,
             entries: Mutex::default(),
             last_id: Arc::default(),
             preferred: Mutex::default(),
+            preferred_unpaired: Notify::new(),
             reports,
         };
         if mode == BrowserMode::One {
@@ -99,44 +113,6 @@ impl Registry {
             hub,
             connections,
             direct: None,
-        }
-    }
-
-    /// Adds a browser that is used through its own debugging port. With `--browsers one`, it takes
-    /// the only entry.
-    pub fn add_direct(&self, browser: direct::Browser, limits: direct::Limits) {
-        let browser = Arc::new(browser);
-        let connections = Arc::new(Connections::new(self.client_mode, self.last_id.clone()));
-        let on_failure = match self.mode {
-            BrowserMode::One => direct::OnFailure::EndRelay(self.reports.clone()),
-            BrowserMode::Many => direct::OnFailure::WaitForBrowser,
-        };
-        let hub = direct::start(direct::Start {
-            browser: browser.clone(),
-            connections: connections.clone(),
-            limits,
-            on_failure,
-        });
-        let mut entries = self.lock();
-        if self.mode == BrowserMode::One {
-            entries.clear();
-        }
-        entries.push(Entry {
-            hub,
-            connections,
-            direct: Some(browser),
-        });
-    }
-
-    /// Fails if a browser with a debugging port of its own has the only entry.
-    pub fn check_launchable(&self) -> Result<(), Error> {
-        let entries = self.lock();
-        let direct = entries.iter().find_map(|entry| entry.direct.as_ref());
-        match direct {
-            Some(browser) if self.mode == BrowserMode::One => {
-                Err(Error::OnlyBrowserUrl { url: browser.url() })
-            }
-            _ => Ok(()),
         }
     }
 
@@ -236,7 +212,10 @@ impl Registry {
     /// From now on, the browser of this pairing is used. With `--browsers one`, it takes the place of
     /// another one, whose clients are disconnected.
     pub fn prefer(&self, pairing: &PairingId) {
-        *lock(&self.preferred) = Some(pairing.clone());
+        *lock(&self.preferred) = Some(Preferred {
+            pairing: pairing.clone(),
+            is_listed: false,
+        });
         if self.mode == BrowserMode::One {
             for entry in self.entries() {
                 entry.connections.make_way_for(pairing);
@@ -244,8 +223,20 @@ impl Registry {
         }
     }
 
+    /// Whether a browser that is launched takes the place of all others.
+    pub fn has_one_browser(&self) -> bool {
+        self.mode == BrowserMode::One
+    }
+
+    /// Disconnects whoever is connected, because the relay is about to launch another browser.
+    pub fn make_way(&self) {
+        for entry in self.entries() {
+            entry.connections.make_way();
+        }
+    }
+
     pub fn no_longer_prefer(&self, pairing: &PairingId) {
-        lock(&self.preferred).take_if(|preferred| preferred == pairing);
+        lock(&self.preferred).take_if(|preferred| preferred.pairing == *pairing);
     }
 
     /// The browser of this pairing does not come back. Its clients may get another one.
@@ -256,7 +247,8 @@ impl Registry {
     }
 
     fn preferred(&self) -> Option<PairingId> {
-        lock(&self.preferred).clone()
+        let preferred = lock(&self.preferred);
+        preferred.as_ref().map(|own| own.pairing.clone())
     }
 
     /// Waits until the browser of this pairing has listed its tabs, and returns how many it has.
@@ -273,8 +265,37 @@ impl Registry {
         }
     }
 
+    /// Waits until the browser of this pairing has no connection, but not for long.
+    pub async fn disconnected(&self, pairing: &PairingId) {
+        let is_connected = || {
+            self.entries().iter().any(|Entry { connections, .. }| {
+                connections.extension_link().is_some()
+                    && connections.pairing().as_ref() == Some(pairing)
+            })
+        };
+        let disconnected = async {
+            while is_connected() {
+                tokio::time::sleep(READY_POLL).await;
+            }
+        };
+        let _ = tokio::time::timeout(DISCONNECT_TIMEOUT, disconnected).await;
+    }
+
     pub fn entries(&self) -> Vec<Entry> {
         self.lock().clone()
+    }
+
+    /// The browsers that are connected, and the names of those that are not paired.
+    pub fn in_use(&self) -> InUse {
+        let entries = self.entries();
+        let direct = entries.iter().filter_map(|entry| entry.direct.as_ref());
+        let extensions = entries.iter().map(|entry| &entry.connections);
+        InUse {
+            names: direct.map(|browser| browser.name.clone()).collect(),
+            connected: extensions
+                .filter_map(|own| own.connected_install_id())
+                .collect(),
+        }
     }
 
     pub fn client_count(&self) -> usize {
@@ -291,8 +312,19 @@ impl Registry {
         for entry in entries.iter() {
             entry.connections.apply_pairings(pairings);
         }
+        self.check_preferred(pairings);
         if self.mode == BrowserMode::Many {
             entries.retain(|entry| !entry.connections.is_abandoned());
+        }
+    }
+
+    fn check_preferred(&self, pairings: &Pairings) {
+        if let Some(preferred) = lock(&self.preferred).as_mut() {
+            let is_listed = pairings.contains(&preferred.pairing);
+            if preferred.is_listed && !is_listed {
+                self.preferred_unpaired.notify_one();
+            }
+            preferred.is_listed = is_listed;
         }
     }
 

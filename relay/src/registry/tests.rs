@@ -26,7 +26,11 @@ fn identity(install_id: &str) -> Identity {
 
 fn registry(mode: BrowserMode) -> Registry {
     let core = tabwire_core::Config::new(0);
-    Registry::new((mode, ClientMode::SingleActive), core).0
+    let limits = direct::Limits {
+        max_message: 1 << 20,
+        outbox: 1 << 20,
+    };
+    Registry::new((mode, ClientMode::SingleActive), core, limits).0
 }
 
 #[test]

@@ -70,9 +70,9 @@ async fn second_client_gets_409_with_the_name_of_the_first() {
 /// Runs on several threads, because `run` blocks one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn status_shows_the_browser() {
-    let (relay, _browser) = start(&["--browser-name", "work"]).await;
+    let (relay, browser) = start(&["--browser-name", "work"]).await;
     let browsers = get(&relay, "/browsers").await.json();
-    let expected = json!([{ "name": "work", "product": "Chrome/156.0.1.2", "extension": "", "connected": true, "tabs": 1, "clients": [] }]);
+    let expected = json!([{ "name": "work", "product": "Chrome/156.0.1.2", "url": browser.url(), "extension": "", "connected": true, "tabs": 1, "clients": [] }]);
     assert_eq!(browsers, expected);
     let status = relay.get("/").await;
     assert_eq!(
@@ -80,10 +80,44 @@ async fn status_shows_the_browser() {
         (&json!(true), &json!(1))
     );
     let exit = run(&relay.home(), &["status"], &[]);
+    let expected = format!("work (Chrome/156.0.1.2) at {}, 1 tab", browser.url());
+    assert!(exit.stdout.contains(&expected), "{exit:?}");
+}
+
+/// What passes between a client and the browser is not read, so the relay must not claim to know.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn status_does_not_claim_to_know_which_tabs_a_client_uses() {
+    let (relay, _browser, _client, _link) = start_with_client(&[]).await;
+    let slot = get(&relay, "/client-slot").await.json();
+    let client = slot["connected"][0].as_object().unwrap();
+    assert!(client.contains_key("connectedAt"), "{slot}");
+    assert!(!client.contains_key("tabsInUse"), "{slot}");
+    assert!(!client.contains_key("tabs"), "{slot}");
+    let exit = run(&relay.home(), &["status"], &[]);
+    assert!(exit.stdout.contains("  client "), "{exit:?}");
+    assert!(!exit.stdout.contains("uses"), "{exit:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_other_browser_can_take_its_name() {
+    let (relay, _browser) = start(&["--browsers", "many"]).await;
+    let _extension = ScriptedExtension::connect(&relay, &[tab(1)]).await;
+    let names = until("both have a name", async || {
+        let browsers = get(&relay, "/browsers").await.json();
+        let names = browsers.as_array().unwrap().iter();
+        let names: Vec<Value> = names.map(|browser| browser["name"].clone()).collect();
+        (names.len() == 2).then_some(names)
+    })
+    .await;
+    assert_eq!(names, ["chrome", "chrome-2"]);
+    let rename = |to| run(&relay.home(), &["browsers", "rename", "chrome-2", to], &[]);
+    let exit = rename("CHROME");
+    assert_eq!(exit.code, Some(1), "{exit:?}");
     assert!(
-        exit.stdout.contains("work (Chrome/156.0.1.2), 1 tab"),
+        exit.stderr.contains("Another browser is called"),
         "{exit:?}"
     );
+    assert_eq!(rename("work").code, Some(0));
 }
 
 #[tokio::test]

@@ -336,14 +336,18 @@ impl Core {
 /// Chrome's reason, and what the person can do about it.
 fn explain_attach_error(error: &CdpError) -> CdpError {
     let reason = error.to_string();
+    let reason = reason.trim_end_matches('.');
     let advice = if reason.contains("Another debugger is already attached") {
-        ". Close DevTools or any other tool that is debugging this tab, then try again"
-    } else if reason.contains("Cannot access") || reason.contains("Cannot attach to this target") {
-        ". Chrome does not let extensions debug this page"
+        // DevTools and other extensions are no obstacle: this is an earlier debugger of our own.
+        " Reload the extension at chrome://extensions, then try again."
+    } else if reason.contains("is a restricted page") || reason.contains("Cannot access") {
+        " Chrome does not let extensions debug this page."
+    } else if reason.contains("Cannot attach to this target") || reason.contains("by policy") {
+        " Chrome does not let extensions debug this page, or a policy forbids it: run `tabwire doctor`."
     } else {
         ""
     };
     CdpError::Refused(format!(
-        "Could not attach the debugger to this tab: {reason}{advice}"
+        "Could not attach the debugger to this tab: {reason}.{advice}"
     ))
 }

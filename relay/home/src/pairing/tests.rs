@@ -1,3 +1,4 @@
+use super::seen::MAX_BROWSERS;
 use super::*;
 
 const A: &str = "aaaaaaaa-0000-4000-8000-000000000000";
@@ -25,7 +26,13 @@ fn connect(pairings: &mut Pairings, secret: &Secret, install_id: &str) -> String
         panic!("the proof does not hold");
     };
     pairings
-        .record_seen(&pairing, install_id, ("chrome", "Chrome/1"), 0)
+        .record_seen(
+            &pairing,
+            install_id,
+            ("chrome", "Chrome/1"),
+            &InUse::default(),
+            0,
+        )
         .unwrap()
 }
 
@@ -129,8 +136,9 @@ fn code_that_two_browsers_have_proven_admits_the_first() {
     let [Verdict::Proven { pairing, .. }, Verdict::Proven { .. }] = proven else {
         panic!("both prove it")
     };
-    let seen =
-        |pairings: &mut Pairings, id| pairings.record_seen(&pairing, id, ("chrome", "Chrome/1"), 0);
+    let seen = |pairings: &mut Pairings, id| {
+        pairings.record_seen(&pairing, id, ("chrome", "Chrome/1"), &InUse::default(), 0)
+    };
     assert!(seen(&mut pairings, A).is_some());
     assert_eq!(seen(&mut pairings, B), None);
 }
@@ -194,12 +202,77 @@ fn names_are_unique_and_safe_in_a_url() {
     assert_eq!(pairings.rename("chrome", "CHROME"), Ok(()));
 }
 
+/// The id of the browser with this number.
+fn numbered(number: u32) -> String {
+    format!("{number:08}-0000-4000-8000-000000000000")
+}
+
+#[test]
+fn never_forgets_a_browser_that_was_renamed_or_is_connected() {
+    let (mut pairings, secret) = with_folder();
+    connect(&mut pairings, &secret, A);
+    pairings.rename("chrome", "work").unwrap();
+    connect(&mut pairings, &secret, B);
+    let Verdict::Proven { pairing, .. } = verify(&pairings, &secret, A, 0) else {
+        panic!("it is paired");
+    };
+    let in_use = InUse {
+        connected: vec![B.to_owned()],
+        names: Vec::new(),
+    };
+    for number in 0..40 {
+        let id = numbered(number);
+        let seen = ("edge", "Edg/1");
+        pairings
+            .record_seen(&pairing, &id, seen, &in_use, 1 + u64::from(number))
+            .unwrap();
+    }
+    assert_eq!(pairings.browsers().count(), MAX_BROWSERS);
+    assert_eq!(
+        pairings.browser(A).map(|own| own.name.as_str()),
+        Some("work")
+    );
+    assert!(pairings.browser(B).is_some(), "it is connected");
+    assert!(pairings.browser(&numbered(0)).is_none(), "it is the oldest");
+    assert!(
+        pairings.browser(&numbered(39)).is_some(),
+        "it is the newest"
+    );
+}
+
+#[test]
+fn new_browser_gets_no_name_that_another_browser_uses() {
+    let (mut pairings, secret) = with_folder();
+    let Verdict::Proven { pairing, .. } = verify(&pairings, &secret, A, 0) else {
+        panic!("it is paired");
+    };
+    let in_use = InUse {
+        connected: Vec::new(),
+        names: vec!["Chrome".to_owned()],
+    };
+    let name = pairings.record_seen(&pairing, A, ("chrome", "Chrome/1"), &in_use, 0);
+    assert_eq!(name.as_deref(), Some("chrome-2"));
+}
+
 #[test]
 fn forgets_the_browsers_that_were_not_seen_for_the_longest_time() {
     let (mut pairings, secret) = with_folder();
     for number in 0..40 {
-        let install_id = format!("{number:08}-0000-4000-8000-000000000000");
-        connect(&mut pairings, &secret, &install_id);
+        connect(&mut pairings, &secret, &numbered(number));
     }
     assert_eq!(pairings.browsers().count(), MAX_BROWSERS);
+}
+
+#[test]
+fn name_is_free_for_the_folder_that_has_it() {
+    let (mut pairings, secret) = with_folder();
+    connect(&mut pairings, &secret, A);
+    let is_taken = |folder: Option<&str>, name| {
+        let folder = folder.map(Path::new);
+        pairings.has_name_outside(folder, name)
+    };
+    assert!(!is_taken(Some("/x"), "chrome"));
+    assert!(is_taken(Some("/y"), "Chrome"));
+    assert!(is_taken(None, "chrome"));
+    assert!(!is_taken(None, "chrome-2"));
 }

@@ -1,6 +1,8 @@
 //! Detection on faked trees of all three systems.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
+mod loaded;
+mod policy;
 mod user_data;
 
 use std::fs;
@@ -272,7 +274,12 @@ fn chooses_by_preference_name_or_path() {
     let snap = machine.program("snap/bin/chromium");
     assert_eq!(choose(Some("chromium")), Some(("chromium", snap)));
     let chromium = machine.program("usr/bin/chromium");
-    assert_eq!(choose(Some("chromium")), Some(("chromium", chromium)));
+    assert_eq!(
+        choose(Some("chromium")),
+        Some(("chromium", chromium.clone()))
+    );
+    let path = chromium.to_str().unwrap();
+    assert_eq!(choose(Some(path)), Some(("chromium", chromium.clone())));
     let other = machine.program("opt/thorium");
     let path = other.to_str().unwrap();
     assert_eq!(choose(Some(path)), Some(("browser", other.clone())));

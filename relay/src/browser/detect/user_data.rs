@@ -1,5 +1,5 @@
-//! What a user data directory says about its browser: the profiles in it, and whether the browser is
-//! running. Only reads.
+//! What a user data directory says about its browser: the profiles in it, the extension in each, and
+//! whether the browser is running. Only reads.
 
 use std::collections::HashMap;
 use std::fs;
@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::browser::detect::catalog::Package;
 use crate::browser::detect::environment::{Environment, System};
+use crate::browser::detect::loaded::{self, LoadedExtension};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Profile {
@@ -16,6 +17,8 @@ pub struct Profile {
     pub name: String,
     /// In the user data directory, as `--profile-directory` expects it.
     pub folder: String,
+    /// The extension, if it is loaded in this profile.
+    pub extension: Option<LoadedExtension>,
 }
 
 /// The part of `Local State` that lists the profiles.
@@ -44,6 +47,7 @@ pub fn profiles(user_data: &Path) -> Vec<Profile> {
         .into_iter()
         .map(|(folder, info)| Profile {
             name: info.name.unwrap_or_else(|| folder.clone()),
+            extension: loaded::in_profile(&user_data.join(&folder)),
             folder,
         })
         .collect();

@@ -86,6 +86,7 @@ impl Hub {
                 self.slot = None;
                 self.probe();
             }
+            OnFailure::LaunchForNextClient => {}
         }
     }
 

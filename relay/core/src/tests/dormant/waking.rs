@@ -58,7 +58,7 @@ fn failed_attach_fails_waiting_commands_and_the_next_one_retries() {
     assert_eq!(received[0]["id"], first);
     assert_eq!(received[1]["id"], second);
     let message = received.error(first);
-    assert!(message.contains("Close DevTools"), "{message}");
+    assert!(message.contains("Reload the extension"), "{message}");
     script.send(&page, "Runtime.evaluate", json!({}));
     script.next_call("attachTab");
 }

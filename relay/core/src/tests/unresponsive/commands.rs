@@ -121,7 +121,7 @@ fn recreates_the_context_when_playwrights_helper_cannot_be_created() {
     script.reply_error(&attach, error);
     let received = script.received(&page);
     let error = received[0]["error"]["message"].as_str().unwrap();
-    assert!(error.contains("Close DevTools"), "{error}");
+    assert!(error.contains("Reload the extension"), "{error}");
     assert_eq!(received[1]["method"], "Runtime.executionContextDestroyed");
     assert_eq!(&received[2], created);
 }

@@ -1,0 +1,213 @@
+//! What a relay can be asked to do with browsers: the requests and responses of `POST /launch`,
+//! `/restart` and `/stop`. Ask only a relay that owns the home, because it is sent the token.
+
+use std::io;
+use std::path::PathBuf;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::query::post_json;
+use crate::token::Token;
+
+/// Which browser to launch, and how.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct LaunchOptions {
+    /// A name from `tabwire browsers`, or the path of a program. `None`: the first one found.
+    pub browser: Option<String>,
+    /// What the browser is called. `None`: what kind of browser it is.
+    pub name: Option<String>,
+    pub headless: bool,
+    pub profile: ProfileChoice,
+    /// Use the browser's own debugging port instead of the extension.
+    pub direct: bool,
+    pub load_by: LoadBy,
+    pub arguments: Vec<String>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum ProfileChoice {
+    /// A folder of its own in Tabwire's home, which is kept.
+    #[default]
+    Kept,
+    Folder(PathBuf),
+    /// A new one, which is removed when the browser is stopped.
+    Temporary,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "lowercase")]
+pub enum LoadBy {
+    /// Whatever the browser supports: a pipe for branded Chrome and Edge, a flag for others
+    #[default]
+    Auto,
+    /// With --load-extension, which branded Chrome has ignored since version 137
+    Flag,
+    /// Over --remote-debugging-pipe; pages can detect that the browser is automated
+    Pipe,
+}
+
+/// Who started a browser. Only one that the relay launched is ever stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Ownership {
+    /// It was running already.
+    Attached,
+    Launched,
+}
+
+impl Ownership {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Attached => "attached",
+            Self::Launched => "launched",
+        }
+    }
+}
+
+/// A browser that is ready.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LaunchReport {
+    pub name: String,
+    pub tabs: usize,
+    pub ownership: Ownership,
+    pub headless: bool,
+    pub pid: u32,
+    /// `None` for a browser with the extension.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub debug_port: Option<u16>,
+}
+
+/// Which browser to stop or restart. `None`: the only one that was launched.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct BrowserChoice {
+    pub name: Option<String>,
+    /// Stop the relay itself.
+    pub relay: bool,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Stopped {
+    pub name: Option<String>,
+}
+
+/// Why a relay did not do what it was asked to do, for programs that react to it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RefusalKind {
+    /// No such browser is installed.
+    UnknownBrowser,
+    /// The relay has not launched this browser, or none, or several.
+    NotLaunched,
+    #[default]
+    #[serde(other)]
+    Other,
+}
+
+/// A relay's response to a request that it does not carry out. `get_json` and the like return it as
+/// the source of an `io::Error`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, thiserror::Error)]
+#[error("{error}")]
+pub struct Refusal {
+    /// For people.
+    pub error: String,
+    #[serde(default)]
+    pub kind: RefusalKind,
+}
+
+impl Refusal {
+    pub fn kind_of(error: &io::Error) -> RefusalKind {
+        let refusal = error.get_ref().and_then(|source| source.downcast_ref());
+        refusal.map_or_else(RefusalKind::default, |refusal: &Self| refusal.kind)
+    }
+}
+
+/// Launches a browser, unless it is running already.
+pub async fn launch(port: u16, token: &Token, options: &LaunchOptions) -> io::Result<LaunchReport> {
+    post(port, "/launch", token, options).await
+}
+
+/// Stops a browser that was launched and launches it again. `None`: the only one.
+pub async fn restart(port: u16, token: &Token, name: Option<&str>) -> io::Result<LaunchReport> {
+    post(port, "/restart", token, &choice(name)).await
+}
+
+/// Stops a browser that was launched, and returns its name. `None`: the only one.
+pub async fn stop_browser(port: u16, token: &Token, name: Option<&str>) -> io::Result<String> {
+    let stopped: Stopped = post(port, "/stop", token, &choice(name)).await?;
+    Ok(stopped.name.unwrap_or_default())
+}
+
+/// Asks the relay to exit. Does not wait until it has.
+pub async fn stop_relay(port: u16, token: &Token) -> io::Result<()> {
+    let relay = BrowserChoice {
+        name: None,
+        relay: true,
+    };
+    post::<Stopped>(port, "/stop", token, &relay)
+        .await
+        .map(drop)
+}
+
+fn choice(name: Option<&str>) -> BrowserChoice {
+    BrowserChoice {
+        name: name.map(str::to_owned),
+        relay: false,
+    }
+}
+
+async fn post<T: DeserializeOwned>(
+    port: u16,
+    path: &str,
+    token: &Token,
+    body: &impl Serialize,
+) -> io::Result<T> {
+    let body = serde_json::to_string(body)?;
+    post_json(port, path, token, &body).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn launch_options_keep_their_wire_format() {
+        let options: LaunchOptions = serde_json::from_str(
+            r#"{"browser":"chromium","profile":{"folder":"/p"},"direct":true,"loadBy":"pipe"}"#,
+        )
+        .unwrap();
+        assert_eq!(options.profile, ProfileChoice::Folder("/p".into()));
+        assert!(options.direct && !options.headless);
+        assert_eq!(options.load_by, LoadBy::Pipe);
+        assert!(serde_json::from_str::<LaunchOptions>(r#"{"colour":1}"#).is_err());
+        let text = serde_json::to_string(&LaunchOptions::default()).unwrap();
+        assert_eq!(
+            text,
+            r#"{"browser":null,"name":null,"headless":false,"profile":"kept","direct":false,"loadBy":"auto","arguments":[]}"#
+        );
+    }
+
+    #[test]
+    fn refusal_keeps_its_kind_in_an_io_error() {
+        let kind = |body: &str| {
+            let refusal: Refusal = serde_json::from_str(body).unwrap();
+            Refusal::kind_of(&io::Error::other(refusal))
+        };
+        assert_eq!(
+            kind(r#"{"error":"No.","kind":"not-launched"}"#),
+            RefusalKind::NotLaunched
+        );
+        assert_eq!(
+            kind(r#"{"error":"No.","kind":"from-a-newer-relay"}"#),
+            RefusalKind::Other
+        );
+        assert_eq!(kind(r#"{"error":"No."}"#), RefusalKind::Other);
+        let other = io::Error::other("refused");
+        assert_eq!(Refusal::kind_of(&other), RefusalKind::Other);
+    }
+}

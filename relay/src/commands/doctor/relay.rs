@@ -1,0 +1,65 @@
+//! The relay: whether it runs and responds, and who has its port if it does not.
+
+use std::net::Ipv4Addr;
+
+use tabwire_home::{DEFAULT_PORT, State, Token};
+use tokio::net::TcpStream;
+
+use super::Situation;
+use super::finding::{Finding, note, ok, problem};
+use crate::http::peer;
+
+pub async fn check(situation: &Situation) -> Vec<Finding> {
+    match situation.running {
+        Some(state) => vec![check_running(situation, state)],
+        None => check_port(situation).await,
+    }
+}
+
+fn check_running(situation: &Situation, state: State) -> Finding {
+    let pid = state.pid;
+    // A token that cannot be used is reported with the home's files.
+    let is_unusable = Token::load(&situation.home).is_err();
+    match (&situation.browsers, &situation.status) {
+        (Err(_), Some(_)) if is_unusable => ok(format!("{} is running.", capitalized(state))),
+        (Ok(_), _) => ok(format!("{} is running.", capitalized(state))),
+        (Err(_), None) => problem(
+            format!("{} does not respond.", capitalized(state)),
+            format!(
+                "Run `kill -CONT {pid}` if it is suspended, or `kill -KILL {pid}` if it hangs."
+            ),
+        ),
+        (Err(reason), Some(_)) => problem(
+            format!(
+                "{} does not accept this home's token: {}.",
+                capitalized(state),
+                reason.trim_end_matches('.')
+            ),
+            format!("Run `kill {pid}`, then start it again with `tabwire serve`."),
+        ),
+    }
+}
+
+async fn check_port(situation: &Situation) -> Vec<Finding> {
+    let mut findings = vec![note(
+        "No relay is running.",
+        "Run `tabwire serve`, or use an agent, which starts one.",
+    )];
+    let last = situation.home.last_relay();
+    let port = last.map_or(DEFAULT_PORT, |state| state.port);
+    let address = (Ipv4Addr::LOCALHOST, port);
+    if TcpStream::connect(address).await.is_ok() {
+        let holder = peer::holder_of(port).unwrap_or_else(|| "another program".to_owned());
+        findings.push(problem(
+            format!("Port {port} is in use by {holder}, which is not this home's relay."),
+            "Stop that program, or use another port: `tabwire serve --port PORT` and `tabwire install-extension --port PORT`.",
+        ));
+    }
+    findings
+}
+
+/// At the beginning of a sentence.
+fn capitalized(state: State) -> String {
+    let text = state.to_string();
+    text.replacen("the relay", "The relay", 1)
+}

@@ -1,0 +1,114 @@
+//! What `tabwire doctor --fix` does. Each repair checks again that it is safe, because something may
+//! have changed since it was proposed.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use tabwire_home::{Home, Token};
+
+use super::files::user_of;
+use super::finding::{Finding, Severity};
+use crate::browser::bundle;
+use crate::error::Error;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Repair {
+    /// Of a relay that was killed.
+    RemoveStaleFiles,
+    /// A folder of a browser whose relay was killed.
+    RemoveTemporary(PathBuf),
+    /// That cannot be used.
+    ReplaceToken,
+    /// A folder with an older version of the extension.
+    RewriteExtension(PathBuf),
+}
+
+/// Repairs what a finding is about, and says so in its place.
+pub fn apply(home: &Home, finding: &mut Finding) {
+    let Some(repair) = finding.repair.take() else {
+        return;
+    };
+    match repair.run(home) {
+        Ok(done) => {
+            finding.severity = Severity::Fixed;
+            finding.text = done;
+            finding.fix = None;
+            if let Repair::RewriteExtension(_) = repair {
+                finding.fix = Some("Reload the extension at chrome://extensions.".to_owned());
+            }
+        }
+        Err(error) => {
+            let reason = error.to_string();
+            finding.text = format!("{} It was not repaired: {reason}", finding.text);
+        }
+    }
+}
+
+impl Repair {
+    fn run(&self, home: &Home) -> Result<String, Error> {
+        match self {
+            Self::RemoveStaleFiles => remove_stale_files(home),
+            Self::RemoveTemporary(folder) => remove_temporary(home, folder),
+            Self::ReplaceToken => replace_token(home),
+            Self::RewriteExtension(folder) => rewrite_extension(home, folder),
+        }
+    }
+}
+
+fn remove_stale_files(home: &Home) -> Result<String, Error> {
+    let files = [home.cdp_url_file(), home.state_file()];
+    let present = files.iter().filter(|file| file.exists());
+    let names: Vec<String> = present.map(|file| file.display().to_string()).collect();
+    home.remove_stale_files();
+    if files.iter().any(|file| file.exists()) {
+        return Err(refused(
+            "a relay has started, or the files cannot be removed",
+        ));
+    }
+    Ok(format!("Removed {}.", names.join(" and ")))
+}
+
+/// While the home is claimed, no relay can start.
+fn remove_temporary(home: &Home, folder: &Path) -> Result<String, Error> {
+    let _claim = home.claim()?.ok_or_else(relay_started)?;
+    if let Some(pid) = user_of(folder) {
+        return Err(refused(&format!("process {pid} uses it")));
+    }
+    home.update_pairings(|pairings| pairings.unpair_folder(&folder.join("extension")))?;
+    // Removes a link, and not what it points to.
+    fs::remove_dir_all(folder)?;
+    Ok(format!("Removed {}.", folder.display()))
+}
+
+fn replace_token(home: &Home) -> Result<String, Error> {
+    let _claim = home.claim()?.ok_or_else(relay_started)?;
+    fs::remove_file(home.auth_token_file())?;
+    Token::load_or_create(home)?;
+    let file = home.auth_token_file();
+    Ok(format!(
+        "Replaced {}. Clients need the new CDP URL.",
+        file.display()
+    ))
+}
+
+fn rewrite_extension(home: &Home, folder: &Path) -> Result<String, Error> {
+    let copy = bundle::present_copy(folder);
+    let pairings = home.pairings()?;
+    let copy = copy.filter(|copy| pairings.browsers_with(&copy.secret).is_some());
+    let copy = copy.ok_or_else(|| refused("it is not paired with this home"))?;
+    bundle::rewrite(folder, &copy)?;
+    Ok(format!(
+        "Wrote version {} of the extension to {}.",
+        env!("CARGO_PKG_VERSION"),
+        folder.display()
+    ))
+}
+
+fn relay_started() -> Error {
+    refused("a relay has started")
+}
+
+fn refused(reason: &str) -> Error {
+    Error::Io(io::Error::other(reason.to_owned()))
+}

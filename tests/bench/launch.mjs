@@ -1,0 +1,119 @@
+/**
+ * Measures how long a browser takes to appear: from a client's connection to its first evaluate,
+ * with the extension and with `--launch-direct`, beside Playwright launching the same Chromium by
+ * itself; and from a killed browser to the next answered request. Each round takes turns, with a new
+ * profile each time. Exits with 1 if a figure exceeds its limit.
+ *
+ *   cargo build --release && node tests/bench/launch.mjs [--rounds 7] [--json]
+ */
+
+import './release_binary.mjs';
+
+import { parseArgs } from 'node:util';
+
+import { chromium as playwright } from 'playwright-core';
+
+import { browserPid, browserPids, killBrowser, untilBrowserGone } from '../harness/launched.mjs';
+import { CHROMIUM, startRelay, temporaryFolder, until } from '../harness/processes.mjs';
+import { connectRaw } from '../harness/raw_client.mjs';
+import { median, timed } from './figures.mjs';
+
+const { values: options } = parseArgs({
+  options: { rounds: { type: 'string', default: '7' }, json: { type: 'boolean', default: false } },
+});
+const ROUNDS = Number(options.rounds);
+const MAX_LAUNCH_RATIO = 1.3;
+const MAX_RECOVERY_MS = 500;
+
+const evaluate = async (context) => {
+  const page = context.pages()[0] ?? (await context.newPage());
+  if ((await page.evaluate('6 * 7')) !== 42) {
+    throw new Error('the page did not answer');
+  }
+};
+
+/** Playwright launches Chromium by itself. */
+async function measurePlaywright() {
+  let browser;
+  const time = await timed(async () => {
+    const args = process.getuid?.() === 0 ? ['--no-sandbox'] : [];
+    browser = await playwright.launch({ executablePath: CHROMIUM, args });
+    await evaluate(await browser.newContext());
+  });
+  await browser.close();
+  return time;
+}
+
+/** The relay launches it for the first client, and again after it was killed. */
+async function measureRelay(args) {
+  const home = await temporaryFolder('bench');
+  const relay = await startRelay({
+    home,
+    args: ['--launch', CHROMIUM, ...args],
+    env: { DISPLAY: '' },
+  });
+  try {
+    let browser;
+    const launch = await timed(async () => {
+      browser = await playwright.connectOverCDP(relay.cdpUrl);
+      await evaluate(browser.contexts()[0]);
+    });
+    await browser.close();
+    await relay.waitForClients(0);
+    const client = await connectRaw(relay.cdpUrl);
+    await client.send('Target.getTargets');
+    await killBrowser(await browserPid(home));
+    await until('the relay notices', async () => !(await relay.status()).extension);
+    const recovery = await timed(() => client.send('Target.getTargets'));
+    client.kill();
+    return { launch, recovery };
+  } finally {
+    const pids = await browserPids(home);
+    await relay.stop({ keepHome: true });
+    await Promise.all(pids.map(untilBrowserGone));
+    await home.remove();
+  }
+}
+
+const rounds = [];
+for (let round = 0; round < ROUNDS; round += 1) {
+  rounds.push({
+    own: await measurePlaywright(),
+    extension: await measureRelay([]),
+    direct: await measureRelay(['--launch-direct']),
+  });
+}
+
+/** The median of a figure over all rounds. */
+const of = (figure) => median(rounds.map(figure));
+const rows = ['extension', 'direct'].flatMap((kind) => [
+  {
+    name: `launch to first evaluate, ${kind}`,
+    ms: of((round) => round[kind].launch),
+    figure: of((round) => round[kind].launch / round.own),
+    unit: '× Playwright',
+    limit: MAX_LAUNCH_RATIO,
+  },
+  {
+    name: `killed to next answer, ${kind}`,
+    ms: of((round) => round[kind].recovery),
+    figure: of((round) => round[kind].recovery - round[kind].launch),
+    unit: 'ms over a launch',
+    limit: MAX_RECOVERY_MS,
+  },
+]);
+
+if (options.json) {
+  console.log(JSON.stringify({ rounds: ROUNDS, playwright: of((round) => round.own), rows }));
+} else {
+  console.log(`Launching Chromium, medians of ${ROUNDS} rounds`);
+  console.log(`Playwright by itself, launch to first evaluate: ${of((r) => r.own).toFixed(0)} ms`);
+  for (const { name, ms, figure, unit, limit } of rows) {
+    const verdict = figure <= limit ? 'met' : 'MISSED';
+    const value = unit.startsWith('×') ? figure.toFixed(2) : figure.toFixed(0);
+    console.log(
+      `${name.padEnd(40)}${ms.toFixed(0).padStart(6)} ms   ${value} ${unit} (<= ${limit}: ${verdict})`,
+    );
+  }
+}
+process.exitCode = rows.every(({ figure, limit }) => figure <= limit) ? 0 : 1;

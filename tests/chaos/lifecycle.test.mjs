@@ -1,0 +1,120 @@
+/**
+ * Browsers and relays that are killed again and again: the next request is answered, and in the end
+ * no process, profile, file or port is left.
+ */
+
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { readdir } from 'node:fs/promises';
+import net from 'node:net';
+import path from 'node:path';
+import { test } from 'node:test';
+import { promisify } from 'node:util';
+
+import {
+  browserPid,
+  isBrowserRunning,
+  killBrowser,
+  untilBrowserGone,
+} from '../harness/launched.mjs';
+import {
+  CHROMIUM,
+  TABWIRE,
+  isRunning,
+  startRelay,
+  temporaryFolder,
+  until,
+} from '../harness/processes.mjs';
+import { connectRaw } from '../harness/raw_client.mjs';
+import { times } from './counts.mjs';
+
+const run = promisify(execFile);
+const TIMEOUT = { timeout: 600_000 };
+const KINDS = { extension: [], 'debugging port': ['--launch-direct'] };
+
+const tabwire = (home, ...args) =>
+  run(TABWIRE, args, { env: { ...process.env, TABWIRE_HOME: home.path, DISPLAY: '' } });
+
+/** The children of a relay: its watchdog, and the browsers that it launched. */
+async function childrenOf(pid) {
+  const { stdout } = await run('pgrep', ['-P', String(pid)]).catch((error) => error);
+  return stdout.split('\n').filter(Boolean).map(Number);
+}
+
+/** Whether something listens on a port. */
+async function isListening(port) {
+  const socket = net.connect({ port, host: '127.0.0.1' });
+  const connected = await once(socket, 'connect').then(
+    () => true,
+    () => false,
+  );
+  socket.destroy();
+  return connected;
+}
+
+/** Fails unless nothing is left of a relay, its children and what it wrote. */
+async function assertNothingLeft(home, port, pids) {
+  await until('all processes are gone', () => !pids.some((pid) => isRunning(pid)));
+  await until('the files of the relay are gone', async () => {
+    const names = await readdir(home.path);
+    return !names.includes('state.json') && !names.includes('cdp-url');
+  });
+  assert.equal(await isListening(port), false, 'the port is free');
+  const temporary = await readdir(path.join(home.path, 'temporary')).catch(() => []);
+  assert.deepEqual(temporary, [], 'no temporary profile is left');
+}
+
+for (const [kind, args] of Object.entries(KINDS)) {
+  const cycles = times({ short: 2, full: 25 });
+
+  test(
+    `${cycles} times: a browser with the ${kind} is killed and launched again`,
+    TIMEOUT,
+    async () => {
+      const home = await temporaryFolder('chaos');
+      const relay = await startRelay({
+        home,
+        args: ['--launch', CHROMIUM, ...args],
+        env: { DISPLAY: '' },
+      });
+      const pids = new Set([relay.child.pid]);
+      const client = await connectRaw(relay.cdpUrl);
+      for (let cycle = 0; cycle < cycles; cycle += 1) {
+        const { targetInfos } = await client.send('Target.getTargets');
+        assert.ok(targetInfos.length > 0, `cycle ${cycle}`);
+        const pid = await browserPid(home);
+        assert.ok(!pids.has(pid), `cycle ${cycle}: a new browser`);
+        pids.add(pid);
+        await killBrowser(pid);
+        await until('the relay notices', async () => !(await relay.status()).extension);
+      }
+      for (const pid of await childrenOf(relay.child.pid)) {
+        pids.add(pid);
+      }
+      client.kill();
+      await relay.stop({ keepHome: true });
+      await assertNothingLeft(home, relay.port, [...pids]);
+      await home.remove();
+    },
+  );
+
+  const kills = times({ short: 1, full: 10 });
+
+  test(`${kills} times: a relay with a browser with the ${kind} is killed`, TIMEOUT, async () => {
+    const home = await temporaryFolder('chaos');
+    const direct = args.length > 0 ? ['--direct'] : [];
+    for (let kill = 0; kill < kills; kill += 1) {
+      const relay = await startRelay({ home, env: { DISPLAY: '' } });
+      const launch = ['launch', CHROMIUM, '--temp', ...direct, '--json'];
+      const { pid } = JSON.parse((await tabwire(home, ...launch)).stdout);
+      assert.ok(isBrowserRunning(pid));
+      const pids = [relay.child.pid, ...(await childrenOf(relay.child.pid))];
+      assert.ok(pids.length >= 3, 'relay, watchdog and browser');
+      relay.child.kill('SIGKILL');
+      await untilBrowserGone(pid);
+      await assertNothingLeft(home, relay.port, pids);
+    }
+    await home.remove();
+  });
+}
