@@ -90,7 +90,7 @@ test-node: chromium python $(NPM_READY)
 	cargo build --package tabwire --quiet
 	cd tests && $(NODE_TEST) --test-concurrency=1 extension/*.test.mjs protocol/*.test.mjs chain/*.test.mjs
 	@echo "==> Testing parity with Chromium's own port, the MCP server, the popup, and faults"
-	cd tests && $(NODE_TEST) --test-concurrency=2 parity/*.test.mjs mcp/*.test.mjs popup/*.test.mjs chaos/*.test.mjs
+	cd tests && $(NODE_TEST) --test-concurrency=2 parity/*.test.mjs mcp/*.test.mjs popup/*.test.mjs clients/*.test.mjs chaos/*.test.mjs
 
 # ---- what they need ----
 

@@ -36,6 +36,7 @@ pub use browser_report::InstalledBrowser;
 pub use error::{Audience, Error};
 pub use server::{http_routes, serve_stdio};
 use tabwire_home::Home;
+use tokio::time::Instant;
 
 #[derive(Clone)]
 pub struct Settings {
@@ -73,6 +74,16 @@ pub type InstalledBrowsers =
 /// Starts a relay if none is running in this home, with progress on stderr.
 pub async fn ensure_relay(settings: &Settings) -> Result<(), Error> {
     relay::ensure_started(settings, &progress::Progress::stderr()).await
+}
+
+/// Ensures that a relay is running and a browser is connected to it, and waits until no other client
+/// is using the browser. Returns the relay's port.
+pub async fn ensure_browser(settings: &Settings) -> Result<u16, Error> {
+    let progress = progress::Progress::stderr();
+    let port = relay::port(settings, None);
+    relay::ensure(settings, port, &progress).await?;
+    relay::wait_for_slot(settings, port, Instant::now(), &progress).await?;
+    Ok(port)
 }
 
 /// Installs the runner and its packages into the home, with progress on stderr.

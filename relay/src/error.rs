@@ -104,6 +104,19 @@ pub enum Error {
         name: Option<String>,
         launched: Vec<String>,
     },
+    #[error(
+        "`tabwire pipe` stands in for a browser that a client launches with a pipe on descriptors 3 and 4, and there is none. Clients without a pipe connect to the URL that `tabwire cdp-url` prints."
+    )]
+    NoClientPipe,
+    #[error(
+        "The profile {} is open in a running browser (process {pid}) without a debugging port. Close that browser, or choose another profile.",
+        profile.display()
+    )]
+    PipeProfileInUse { profile: PathBuf, pid: u32 },
+    #[error("The browser is gone. {reason}")]
+    PipeBrowserGone { reason: String },
+    #[error("{} was not written by `tabwire pipe --script`. Choose another file.", .0.display())]
+    OtherScript(PathBuf),
     /// What a running relay responds.
     #[error("{0}")]
     Relay(String),

@@ -20,6 +20,7 @@ mod http;
 mod hub;
 mod link;
 mod memory;
+mod pipe;
 mod registry;
 mod relay;
 mod secrets;

@@ -26,6 +26,7 @@ import {
   temporaryFolder,
   until,
 } from '../harness/processes.mjs';
+import { startPipe } from '../harness/pipe_client.mjs';
 import { connectRaw } from '../harness/raw_client.mjs';
 import { times } from './counts.mjs';
 
@@ -53,16 +54,24 @@ async function isListening(port) {
   return connected;
 }
 
+const untilGone = (pids) =>
+  until('all processes are gone', () => !pids.some((pid) => isRunning(pid)));
+
+const untilEmpty = (home) =>
+  until('no temporary profile is left', async () => {
+    const left = await readdir(path.join(home.path, 'temporary')).catch(() => []);
+    return left.length === 0;
+  });
+
 /** Fails unless nothing is left of a relay, its children and what it wrote. */
 async function assertNothingLeft(home, port, pids) {
-  await until('all processes are gone', () => !pids.some((pid) => isRunning(pid)));
+  await untilGone(pids);
   await until('the files of the relay are gone', async () => {
     const names = await readdir(home.path);
     return !names.includes('state.json') && !names.includes('cdp-url');
   });
   assert.equal(await isListening(port), false, 'the port is free');
-  const temporary = await readdir(path.join(home.path, 'temporary')).catch(() => []);
-  assert.deepEqual(temporary, [], 'no temporary profile is left');
+  await untilEmpty(home);
 }
 
 for (const [kind, args] of Object.entries(KINDS)) {
@@ -118,3 +127,21 @@ for (const [kind, args] of Object.entries(KINDS)) {
     await home.remove();
   });
 }
+
+const pipes = times({ short: 1, full: 20 });
+
+test(`${pipes} times: a pipe with a browser is killed`, TIMEOUT, async () => {
+  const home = await temporaryFolder('chaos');
+  for (let kill = 0; kill < pipes; kill += 1) {
+    const { child, send } = startPipe({ home });
+    assert.match((await send('Browser.getVersion')).product, /Chrome/);
+    const browser = await browserPid(home);
+    const pids = [child.pid, browser, ...(await childrenOf(child.pid))];
+    assert.equal(new Set(pids).size, 3, 'pipe, watchdog and browser');
+    child.kill('SIGKILL');
+    await untilBrowserGone(browser);
+    await untilGone(pids);
+    await untilEmpty(home);
+  }
+  await home.remove();
+});

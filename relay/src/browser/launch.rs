@@ -81,7 +81,8 @@ impl Launch<'_> {
         // The command holds the browser's ends of the pipe. As long as they are open, a closed pipe
         // goes unnoticed.
         drop(command);
-        let mut browser = RunningBrowser::new(child, pipe);
+        let mut browser = RunningBrowser::new(child);
+        browser.pipe = pipe;
         if let (Some(pipe), Access::Extension { folder, .. }) = (&mut browser.pipe, self.access) {
             pipe.load_extension(folder).await?;
         }
@@ -168,7 +169,7 @@ impl Access {
 }
 
 impl RunningBrowser {
-    fn new(mut child: Child, pipe: Option<DebuggingPipe>) -> Self {
+    pub fn new(mut child: Child) -> Self {
         let pid = child.id().unwrap_or_default();
         let (exited, exit) = watch::channel(None);
         let waiting = tokio::spawn(async move {
@@ -180,7 +181,7 @@ impl RunningBrowser {
             pid,
             exit,
             waiting,
-            pipe,
+            pipe: None,
         }
     }
 

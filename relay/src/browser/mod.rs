@@ -8,7 +8,7 @@ pub mod launcher;
 pub mod leftovers;
 pub mod name;
 mod owned;
-mod process;
+pub mod process;
 pub mod profile;
 pub mod profile_pairing;
 pub mod program;

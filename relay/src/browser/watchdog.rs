@@ -4,13 +4,14 @@
 //! The relay tells it over a pipe what there is to clean up. When the pipe closes, the relay has
 //! ended, however it ended; whatever it has not cleaned up by then is left to the watchdog.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, BufRead as _, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{ChildStdin, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
+use command_fds::{CommandFdExt as _, FdMapping};
 use serde::{Deserialize, Serialize};
 use tabwire_home::Home;
 
@@ -69,7 +70,19 @@ impl Watchdog {
 }
 
 fn start(home: &Home) -> io::Result<ChildStdin> {
-    let mut child = Command::new(std::env::current_exe()?)
+    let nothing = |child_fd| -> io::Result<FdMapping> {
+        let parent_fd = File::open("/dev/null")?.into();
+        Ok(FdMapping {
+            parent_fd,
+            child_fd,
+        })
+    };
+    let mut command = Command::new(std::env::current_exe()?);
+    // A client of `tabwire pipe` must not wait for the watchdog to close the pipe, too.
+    command
+        .fd_mappings(vec![nothing(3)?, nothing(4)?])
+        .map_err(io::Error::other)?;
+    let mut child = command
         .arg(COMMAND)
         .env("TABWIRE_HOME", home.path())
         .current_dir("/")

@@ -10,6 +10,7 @@ mod launch;
 mod man;
 mod mcp;
 mod pair;
+mod pipe;
 mod relay_query;
 mod screenshot;
 pub mod serve;
@@ -24,8 +25,9 @@ mod unpair;
 mod up;
 mod wrap;
 
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{ExitCode, ExitStatus};
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 use tabwire_home::check_name;
@@ -55,6 +57,8 @@ pub enum Command {
     Restart(stop::RestartOptions),
     /// Run a program with the relay's address in its arguments
     Wrap(wrap::WrapOptions),
+    /// Stand in for a browser's program, for clients that launch one and use it over a pipe
+    Pipe(pipe::PipeOptions),
     /// Clean up after a relay that was killed
     #[command(hide = true)]
     Watchdog,
@@ -101,6 +105,7 @@ impl Command {
             Self::Stop(options) => stop::stop(&options).await,
             Self::Restart(options) => stop::restart(&options).await,
             Self::Wrap(options) => wrap::run(&options).await,
+            Self::Pipe(options) => pipe::run(&options).await,
             Self::Watchdog => {
                 watchdog::run().await;
                 Ok(ExitCode::SUCCESS)
@@ -147,6 +152,15 @@ fn absolute(path: &Path) -> Result<PathBuf, Error> {
         path: path.to_owned(),
         reason,
     })
+}
+
+/// The exit code of a program that this command ran. One that was ended by a signal gets 128 and the
+/// signal's number, as in a shell.
+fn exit_code(status: ExitStatus) -> ExitCode {
+    let code = status
+        .code()
+        .or_else(|| status.signal().map(|signal| 128 + signal));
+    ExitCode::from(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
 }
 
 /// Parses a browser's name.

@@ -1,7 +1,6 @@
 //! `tabwire wrap`: runs a program that needs the relay's address, with placeholders in its arguments
 //! replaced.
 
-use std::os::unix::process::ExitStatusExt as _;
 use std::process::{ExitCode, ExitStatus};
 use std::time::Duration;
 
@@ -11,7 +10,7 @@ use tabwire_home::{Home, State, Token, cdp_url};
 use tokio::process::{Child, Command};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::commands::browser_name;
+use crate::commands::{browser_name, exit_code};
 use crate::error::Error;
 
 /// How long to wait for a relay, and how often to look for it: more and more rarely.
@@ -113,12 +112,4 @@ async fn wait(mut child: Child) -> Result<ExitStatus, Error> {
             let _ = kill_process(pid, received);
         }
     }
-}
-
-/// A program that was ended by a signal exits with 128 and the signal's number, as in a shell.
-fn exit_code(status: ExitStatus) -> ExitCode {
-    let code = status
-        .code()
-        .or_else(|| status.signal().map(|signal| 128 + signal));
-    ExitCode::from(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
 }

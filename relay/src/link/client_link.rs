@@ -20,7 +20,7 @@ use crate::registry::Entry;
 use crate::registry::clients::{ClientInfo, ClientSlot, Clients};
 
 /// The header with which a client can name itself.
-const CLIENT_NAME: HeaderName = HeaderName::from_static("x-tabwire-client");
+pub const CLIENT_NAME: HeaderName = HeaderName::from_static("x-tabwire-client");
 const MAX_NAME: usize = 80;
 
 /// The guard has already checked host, origin and token.

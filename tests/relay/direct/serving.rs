@@ -72,7 +72,8 @@ async fn second_client_gets_409_with_the_name_of_the_first() {
 async fn status_shows_the_browser() {
     let (relay, browser) = start(&["--browser-name", "work"]).await;
     let browsers = get(&relay, "/browsers").await.json();
-    let expected = json!([{ "name": "work", "product": "Chrome/156.0.1.2", "url": browser.url(), "extension": "", "connected": true, "tabs": 1, "clients": [] }]);
+    let expected = json!([{ "name": "work", "product": "Chrome/156.0.1.2", "url": browser.url(), "extension": "",
+            "ownership": "attached", "connected": true, "tabs": 1, "clients": [] }]);
     assert_eq!(browsers, expected);
     let status = relay.get("/").await;
     assert_eq!(

@@ -1,0 +1,116 @@
+//! A browser that is launched for one client, which uses it over its own pipe. It ends with the
+//! client, at the latest with this process: if that is killed, the watchdog stops the browser.
+
+use std::path::PathBuf;
+use std::process::{ExitStatus, Stdio};
+
+use tabwire_home::Home;
+use tokio::process::Command;
+
+use super::arguments::BrowserArguments;
+use super::client_pipe::ClientPipe;
+use crate::browser::detect::Browser;
+use crate::browser::launch::RunningBrowser;
+use crate::browser::leftovers;
+use crate::browser::process::LaunchedProcess;
+use crate::browser::watchdog::{Remains, Watchdog};
+use crate::error::Error;
+
+pub struct OwnBrowser {
+    home: Home,
+    running: RunningBrowser,
+    watchdog: Watchdog,
+    profile: PathBuf,
+    /// The folder that is removed with the browser, if the client named no profile.
+    temporary: Option<PathBuf>,
+}
+
+impl OwnBrowser {
+    pub fn launch(
+        home: Home,
+        browser: &Browser,
+        mut arguments: BrowserArguments,
+        client: ClientPipe,
+    ) -> Result<Self, Error> {
+        let watchdog = Watchdog::start(&home);
+        let (profile, temporary) = if let Some(profile) = arguments.profile() {
+            (profile, None)
+        } else {
+            let folder = leftovers::new_folder(&home)?;
+            let profile = folder.join("profile");
+            arguments.set_profile(&profile);
+            (profile, Some(folder))
+        };
+        let headless = arguments.is_headless();
+        let started = start(browser, arguments, client);
+        let running = started.inspect_err(|_| remove(&home, temporary.as_ref()))?;
+        let process = LaunchedProcess::new(running.pid, profile.clone(), headless);
+        if let Some(folder) = &temporary {
+            leftovers::write_process(folder, &process);
+        }
+        watchdog.on_launched(Remains {
+            process,
+            folder: temporary.clone(),
+        });
+        let own = Self {
+            home,
+            running,
+            watchdog,
+            profile,
+            temporary,
+        };
+        own.log("connected");
+        Ok(own)
+    }
+
+    /// Resolves when the browser has exited, which it does when its client closes the pipe.
+    pub async fn exited(&mut self) -> Option<ExitStatus> {
+        self.running.exited().await
+    }
+
+    /// Stops the browser if it is still running, and removes what is temporary.
+    pub async fn close(mut self) {
+        self.log("closing");
+        self.running.stop().await;
+        self.watchdog.on_stopped(self.running.pid);
+        remove(&self.home, self.temporary.as_ref());
+    }
+
+    fn log(&self, state: &str) {
+        tracing::info!(
+            transportMode = "pipe",
+            runtimeState = state,
+            ownership = "launched",
+            userDataDir = %self.profile.display(),
+            "browser of a pipe",
+        );
+    }
+}
+
+fn start(
+    browser: &Browser,
+    arguments: BrowserArguments,
+    client: ClientPipe,
+) -> Result<RunningBrowser, Error> {
+    let failed = |reason| Error::StartBrowser {
+        program: browser.path.clone(),
+        reason,
+    };
+    let is_root = rustix::process::geteuid().is_root();
+    let mut command = Command::new(&browser.path);
+    command
+        .args(arguments.complete(is_root))
+        .stdin(Stdio::null())
+        // A client that is killed kills this process group. The browser is then stopped in order.
+        .process_group(0)
+        .kill_on_drop(true);
+    client.give_to(&mut command).map_err(failed)?;
+    let child = command.spawn().map_err(failed)?;
+    Ok(RunningBrowser::new(child))
+}
+
+fn remove(home: &Home, temporary: Option<&PathBuf>) {
+    if let Some(folder) = temporary {
+        leftovers::remove_folder(home, folder);
+    }
+}
