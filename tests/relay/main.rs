@@ -15,6 +15,7 @@ mod doctor;
 mod faults;
 mod files;
 mod gate;
+mod leftovers;
 mod limits;
 mod machine;
 mod many_browsers;

@@ -272,7 +272,7 @@ impl Launcher {
                 Ownership::Attached => Error::ProfileInUse { name: program.plan.name.clone() },
             }),
         };
-        program.log("connected", ownership);
+        program.on_connected(ownership).await;
         self.owned.insert(pairing, ownership);
         Ok(tabs)
     }

@@ -4,44 +4,80 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process_group, test_kill_process};
+use rustix::process::{Pid, Signal, kill_process_group};
 use serde::{Deserialize, Serialize};
 
 /// How long the browser may take to exit before it is killed.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// A launched browser, as it can be recognized later. Its process id alone proves nothing: it may
-/// belong to another process by then.
+/// A process, as it can be recognized later. Its id alone proves nothing: it may belong to another
+/// process by then.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessIdentity {
+    pid: u32,
+    /// When the kernel started it. Empty on systems other than Linux; `None` if it had exited already.
+    started: Option<String>,
+}
+
+impl ProcessIdentity {
+    pub fn of(pid: u32) -> Self {
+        Self {
+            pid,
+            started: start_time(pid),
+        }
+    }
+
+    pub fn is_alive(&self) -> bool {
+        self.started.is_some() && start_time(self.pid) == self.started
+    }
+}
+
+/// A launched browser.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaunchedProcess {
-    /// Also its process group.
-    pub pid: u32,
-    pub profile: PathBuf,
-    pub headless: bool,
-    /// When the kernel started it. Only Linux tells.
-    started: Option<String>,
+    /// Its process id is also that of its process group.
+    #[serde(flatten)]
+    identity: ProcessIdentity,
+    profile: PathBuf,
+    headless: bool,
+    /// What the process executes, once that is final. `None` before, and where it cannot be found out.
+    executable: Option<PathBuf>,
 }
 
 impl LaunchedProcess {
     pub fn new(pid: u32, profile: PathBuf, headless: bool) -> Self {
         Self {
-            pid,
+            identity: ProcessIdentity::of(pid),
             profile,
             headless,
-            started: start_time(pid),
+            executable: None,
         }
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.identity.pid
+    }
+
+    /// Notes what the process executes. Call this when the browser is ready: what was started may be
+    /// a script that is replaced by the browser a moment later. Returns whether this is news.
+    pub fn note_executable(&mut self) -> bool {
+        if self.executable.is_none() && self.is_running() {
+            self.executable = executable(self.pid());
+            return self.executable.is_some();
+        }
+        false
     }
 
     /// Whether the process is still the browser that was launched.
     pub fn is_running(&self) -> bool {
-        let is_alive = self
-            .group()
-            .is_some_and(|pid| test_kill_process(pid).is_ok());
-        if !is_alive || start_time(self.pid) != self.started {
+        if !self.identity.is_alive() {
             return false;
         }
-        let Some(arguments) = command_line(self.pid) else {
+        if self.executable.is_some() && executable(self.pid()) != self.executable {
+            return false;
+        }
+        let Some(arguments) = command_line(self.pid()) else {
             return false;
         };
         let profile = format!("--user-data-dir={}", self.profile.display());
@@ -70,14 +106,14 @@ impl LaunchedProcess {
 
     /// The program may be a script with the browser as its child, so the whole group is signalled.
     fn signal(&self, signal: Signal) {
-        if let Some(group) = self.group() {
+        if let Some(group) = to_pid(self.pid()) {
             let _ = kill_process_group(group, signal);
         }
     }
+}
 
-    fn group(&self) -> Option<Pid> {
-        i32::try_from(self.pid).ok().and_then(Pid::from_raw)
-    }
+fn to_pid(pid: u32) -> Option<Pid> {
+    i32::try_from(pid).ok().and_then(Pid::from_raw)
 }
 
 #[cfg(target_os = "linux")]
@@ -91,47 +127,97 @@ fn command_line(pid: u32) -> Option<Vec<String>> {
 
 #[cfg(not(target_os = "linux"))]
 fn command_line(pid: u32) -> Option<Vec<String>> {
-    let pid = pid.to_string();
-    let output = std::process::Command::new("ps")
-        .args(["-ww", "-o", "command=", "-p", &pid])
-        .output()
-        .ok()?;
-    let text = String::from_utf8_lossy(&output.stdout);
+    let text = process_status(pid, "command=")?;
     // `ps` does not quote, so a path with a space is split at " --" only.
-    Some(
-        text.trim()
-            .split(" --")
-            .map(|part| format!("--{part}"))
-            .collect(),
-    )
+    Some(text.split(" --").map(|part| format!("--{part}")).collect())
 }
 
+#[cfg(target_os = "linux")]
+fn executable(pid: u32) -> Option<PathBuf> {
+    /// The kernel appends this when the file was removed, as when the browser was upgraded.
+    const REMOVED: &str = " (deleted)";
+    let path = std::fs::read_link(format!("/proc/{pid}/exe")).ok()?;
+    let kept = path.to_str().and_then(|path| path.strip_suffix(REMOVED));
+    Some(kept.map(PathBuf::from).unwrap_or(path))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn executable(pid: u32) -> Option<PathBuf> {
+    process_status(pid, "comm=").map(PathBuf::from)
+}
+
+/// One column of `ps`.
+#[cfg(not(target_os = "linux"))]
+fn process_status(pid: u32, column: &str) -> Option<String> {
+    let pid = pid.to_string();
+    let output = std::process::Command::new("ps")
+        .args(["-ww", "-o", column, "-p", &pid])
+        .output()
+        .ok()?;
+    let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    Some(text).filter(|text| !text.is_empty())
+}
+
+/// `None` also for a process that has exited and that its parent has not waited for.
 #[cfg(target_os = "linux")]
 fn start_time(pid: u32) -> Option<String> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The second field is the name in parentheses, which may contain anything.
     let (_, fields) = stat.rsplit_once(')')?;
-    fields.split_whitespace().nth(19).map(str::to_owned)
+    let mut fields = fields.split_whitespace();
+    let state = fields.next()?;
+    let started = fields.nth(18)?;
+    (state != "Z").then(|| started.to_owned())
 }
 
 #[cfg(not(target_os = "linux"))]
-fn start_time(_pid: u32) -> Option<String> {
-    None
+fn start_time(pid: u32) -> Option<String> {
+    let exists = to_pid(pid).is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok());
+    exists.then(String::new)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write as _;
     use std::os::unix::process::CommandExt as _;
-    use std::process::{Child, Command};
+    use std::path::Path;
+    use std::process::{Child, Command, Stdio};
 
     fn start(arguments: &[&str]) -> Child {
-        Command::new("sh")
-            .args(["-c", "sleep 60 & wait", "sh"])
+        start_program(Path::new("sh"), "sleep 60 & wait", arguments)
+    }
+
+    fn start_program(program: &Path, script: &str, arguments: &[&str]) -> Child {
+        Command::new(program)
+            .args(["-c", script, "sh"])
             .args(arguments)
+            .stdin(Stdio::piped())
             .process_group(0)
             .spawn()
             .unwrap()
+    }
+
+    /// A program of its own for a test: a copy of the shell.
+    fn program_in(folder: &Path) -> PathBuf {
+        let program = folder.canonicalize().unwrap().join("browser");
+        // Not with `fs::copy`: a process that another test starts meanwhile would hold the file open
+        // for writing, and the kernel would refuse to execute it.
+        let copied = Command::new("cp").arg("/bin/sh").arg(&program).status();
+        assert!(copied.unwrap().success());
+        program
+    }
+
+    /// Waits until the kernel shows the arguments of a process that was just started.
+    fn wait_until_running(process: &LaunchedProcess) {
+        while !process.is_running() {
+            std::thread::sleep(POLL_INTERVAL);
+        }
+    }
+
+    fn kill(process: &LaunchedProcess, mut child: Child) {
+        process.signal(Signal::KILL);
+        child.wait().unwrap();
     }
 
     #[tokio::test]
@@ -140,18 +226,18 @@ mod tests {
         let pid = child.id();
         let own =
             |profile: &str, headless| LaunchedProcess::new(pid, PathBuf::from(profile), headless);
-        // The kernel may not show its arguments yet.
-        while !own("/p", true).is_running() {
-            tokio::time::sleep(POLL_INTERVAL).await;
-        }
+        wait_until_running(&own("/p", true));
         assert!(!own("/other", true).is_running());
         own("/other", true).stop().await;
         assert!(child.try_wait().unwrap().is_none(), "another profile");
         let earlier = LaunchedProcess {
-            started: Some("1".to_owned()),
+            identity: ProcessIdentity {
+                pid,
+                started: Some("1".to_owned()),
+            },
             ..own("/p", true)
         };
-        assert!(!earlier.is_running() || cfg!(not(target_os = "linux")));
+        assert!(!earlier.is_running());
         let stopping = own("/p", true);
         tokio::join!(stopping.stop(), async {
             tokio::task::spawn_blocking(move || child.wait())
@@ -163,17 +249,80 @@ mod tests {
 
     #[test]
     fn browser_with_a_window_is_not_taken_for_a_headless_one() {
-        let mut child = start(&["--user-data-dir=/p"]);
+        let child = start(&["--user-data-dir=/p"]);
         let headless = LaunchedProcess::new(child.id(), PathBuf::from("/p"), true);
         let own = LaunchedProcess {
             headless: false,
             ..headless.clone()
         };
-        while !own.is_running() {
+        wait_until_running(&own);
+        assert!(!headless.is_running());
+        kill(&own, child);
+    }
+
+    #[tokio::test]
+    async fn another_program_with_the_same_arguments_is_not_stopped() {
+        let mut child = start(&["--user-data-dir=/p"]);
+        let mut own = LaunchedProcess::new(child.id(), PathBuf::from("/p"), false);
+        wait_until_running(&own);
+        let other = LaunchedProcess {
+            executable: Some(PathBuf::from("/usr/lib/chromium/chromium")),
+            ..own.clone()
+        };
+        assert!(!other.is_running());
+        other.stop().await;
+        assert!(child.try_wait().unwrap().is_none());
+        assert!(own.note_executable() && own.is_running());
+        kill(&own, child);
+    }
+
+    #[test]
+    fn script_may_become_the_browser_until_it_is_ready() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = program_in(folder.path());
+        let script = format!("read line; exec {} -c 'read line' sh $1", program.display());
+        let mut child = start_program(Path::new("sh"), &script, &["--user-data-dir=/p"]);
+        let mut own = LaunchedProcess::new(child.id(), PathBuf::from("/p"), false);
+        wait_until_running(&own);
+        child.stdin.as_mut().unwrap().write_all(b"go\n").unwrap();
+        while executable(own.pid()).as_ref() != Some(&program) {
             std::thread::sleep(POLL_INTERVAL);
         }
-        assert!(!headless.is_running());
-        own.signal(Signal::KILL);
+        wait_until_running(&own);
+        assert!(own.note_executable(), "it was unknown before");
+        assert_eq!(own.executable.as_ref(), Some(&program));
+        assert!(!own.note_executable(), "it is known already");
+        kill(&own, child);
+    }
+
+    #[test]
+    fn upgraded_browser_is_still_recognized() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = program_in(folder.path());
+        let child = start_program(&program, "sleep 60 & wait", &["--user-data-dir=/p"]);
+        let mut own = LaunchedProcess::new(child.id(), PathBuf::from("/p"), false);
+        wait_until_running(&own);
+        own.note_executable();
+        std::fs::remove_file(&program).unwrap();
+        assert!(own.is_running());
+        let text = serde_json::to_string(&own).unwrap();
+        assert_eq!(serde_json::from_str::<LaunchedProcess>(&text).unwrap(), own);
+        kill(&own, child);
+    }
+
+    #[test]
+    fn process_that_has_exited_is_not_alive() {
+        let mut child = start(&[]);
+        let process = ProcessIdentity::of(child.id());
+        assert!(process.is_alive());
+        child.kill().unwrap();
+        // Its parent has not waited for it, so its id is still taken.
+        #[cfg(target_os = "linux")]
+        while process.is_alive() {
+            std::thread::sleep(POLL_INTERVAL);
+        }
         child.wait().unwrap();
+        assert!(!process.is_alive());
+        assert!(!ProcessIdentity::of(child.id()).is_alive());
     }
 }

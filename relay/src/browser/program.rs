@@ -89,7 +89,7 @@ impl Program {
             return Err(Error::BrowserStopped);
         }
         if let Process::Launched(_, ended) = process {
-            self.watchdog.on_stopped(ended.pid);
+            self.watchdog.on_stopped(ended.pid());
         }
         if !matches!(process, Process::NotStarted) {
             self.recoveries.fetch_add(1, Ordering::Relaxed);
@@ -102,7 +102,7 @@ impl Program {
             }
         } else {
             let (running, launched) = self.launch().await?;
-            let pid = launched.pid;
+            let pid = launched.pid();
             *process = Process::Launched(Box::new(running), launched);
             Started {
                 ownership: Ownership::Launched,
@@ -115,7 +115,7 @@ impl Program {
 
     /// Logs the state of a browser that is used through its extension. The direct backend has a log of
     /// its own.
-    pub fn log(&self, state: &str, ownership: Ownership) {
+    fn log(&self, state: &str, ownership: Ownership) {
         if matches!(self.plan.access, Access::DebuggingPort) {
             return;
         }
@@ -144,14 +144,33 @@ impl Program {
         let running = launch.start().await?;
         let process =
             LaunchedProcess::new(running.pid, self.plan.profile.clone(), self.plan.headless);
+        self.report(&process);
+        Ok((running, process))
+    }
+
+    /// Lets the watchdog and the next relay recognize the browser if this relay is killed.
+    fn report(&self, process: &LaunchedProcess) {
         if let Some(folder) = &self.plan.temporary {
-            leftovers::write_process(folder, &process);
+            leftovers::write_process(folder, process);
         }
         self.watchdog.on_launched(Remains {
             process: process.clone(),
             folder: self.plan.temporary.clone(),
         });
-        Ok((running, process))
+    }
+
+    /// Call this when the browser's extension has connected.
+    pub async fn on_connected(&self, ownership: Ownership) {
+        self.log("connected", ownership);
+        self.note_executable(&mut *self.process.lock().await);
+    }
+
+    fn note_executable(&self, process: &mut Process) {
+        if let Process::Launched(_, launched) = process
+            && launched.note_executable()
+        {
+            self.report(launched);
+        }
     }
 
     pub async fn is_running(&self) -> bool {
@@ -194,7 +213,7 @@ impl Program {
         if let Process::Launched(running, launched) = process {
             self.log("closing", Ownership::Launched);
             running.stop().await;
-            self.watchdog.on_stopped(launched.pid);
+            self.watchdog.on_stopped(launched.pid());
         }
         *process = Process::NotStarted;
     }
@@ -207,7 +226,9 @@ impl Program {
         {
             self.stop_process(process).await;
         }
-        port.map(|url| direct::Found { url, ownership })
+        let url = port?;
+        self.note_executable(process);
+        Ok(direct::Found { url, ownership })
     }
 
     /// Waits until the browser's debugging port answers.

@@ -5,7 +5,7 @@
 //! ended, however it ended; whatever it has not cleaned up by then is left to the watchdog.
 
 use std::fs::{self, File};
-use std::io::{self, BufRead as _, Write as _};
+use std::io::{self, BufRead, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{ChildStdin, Command, Stdio};
@@ -50,6 +50,7 @@ impl Watchdog {
         }
     }
 
+    /// Also when more is known about a browser that was launched before.
     pub fn on_launched(&self, remains: Remains) {
         self.send(&Message::Launched(remains));
     }
@@ -100,7 +101,7 @@ fn start(home: &Home) -> io::Result<ChildStdin> {
 
 /// Runs the watchdog, until the relay at the other end of stdin has ended and nothing is left of it.
 pub async fn run() {
-    let remains = tokio::task::spawn_blocking(read_remains).await;
+    let remains = tokio::task::spawn_blocking(|| read_remains(io::stdin().lock())).await;
     for Remains { process, folder } in remains.unwrap_or_default() {
         process.stop().await;
         if let Some(folder) = folder {
@@ -113,14 +114,42 @@ pub async fn run() {
 }
 
 /// Reads until the relay has ended.
-fn read_remains() -> Vec<Remains> {
+fn read_remains(pipe: impl BufRead) -> Vec<Remains> {
     let mut remains = Vec::<Remains>::new();
-    for line in io::stdin().lock().lines().map_while(Result::ok) {
+    for line in pipe.lines().map_while(Result::ok) {
         match serde_json::from_str(&line) {
-            Ok(Message::Launched(launched)) => remains.push(launched),
-            Ok(Message::Stopped { pid }) => remains.retain(|each| each.process.pid != pid),
+            Ok(Message::Launched(launched)) => {
+                remains.retain(|each| each.process.pid() != launched.process.pid());
+                remains.push(launched);
+            }
+            Ok(Message::Stopped { pid }) => remains.retain(|each| each.process.pid() != pid),
             Err(_) => {}
         }
     }
     remains
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn remains(pid: u32, profile: &str) -> Remains {
+        Remains {
+            process: LaunchedProcess::new(pid, PathBuf::from(profile), true),
+            folder: None,
+        }
+    }
+
+    #[test]
+    fn latest_report_about_a_browser_counts_until_it_is_stopped() {
+        let messages = [
+            Message::Launched(remains(1, "/first")),
+            Message::Launched(remains(2, "/stopped")),
+            Message::Launched(remains(1, "/latest")),
+            Message::Stopped { pid: 2 },
+        ];
+        let lines = messages.map(|message| serde_json::to_string(&message).unwrap());
+        let text = format!("{}\nnot a message\n", lines.join("\n"));
+        assert_eq!(read_remains(text.as_bytes()), [remains(1, "/latest")]);
+    }
 }

@@ -1,8 +1,9 @@
 //! A browser that is launched for one client, which uses it over its own pipe. It ends with the
 //! client, at the latest with this process: if that is killed, the watchdog stops the browser.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
 
 use tabwire_home::Home;
 use tokio::process::Command;
@@ -11,14 +12,17 @@ use super::arguments::BrowserArguments;
 use super::client_pipe::ClientPipe;
 use crate::browser::detect::Browser;
 use crate::browser::launch::RunningBrowser;
-use crate::browser::leftovers;
 use crate::browser::process::LaunchedProcess;
 use crate::browser::watchdog::{Remains, Watchdog};
+use crate::browser::{leftovers, profile};
 use crate::error::Error;
+
+const OPENED_POLL: Duration = Duration::from_millis(100);
 
 pub struct OwnBrowser {
     home: Home,
     running: RunningBrowser,
+    process: LaunchedProcess,
     watchdog: Watchdog,
     profile: PathBuf,
     /// The folder that is removed with the browser, if the client named no profile.
@@ -44,27 +48,39 @@ impl OwnBrowser {
         let headless = arguments.is_headless();
         let started = start(browser, arguments, client);
         let running = started.inspect_err(|_| remove(&home, temporary.as_ref()))?;
-        let process = LaunchedProcess::new(running.pid, profile.clone(), headless);
-        if let Some(folder) = &temporary {
-            leftovers::write_process(folder, &process);
-        }
-        watchdog.on_launched(Remains {
-            process,
-            folder: temporary.clone(),
-        });
         let own = Self {
             home,
+            process: LaunchedProcess::new(running.pid, profile.clone(), headless),
             running,
             watchdog,
             profile,
             temporary,
         };
+        own.report();
         own.log("connected");
         Ok(own)
     }
 
+    /// Lets the watchdog and the next relay recognize the browser if this process is killed.
+    fn report(&self) {
+        if let Some(folder) = &self.temporary {
+            leftovers::write_process(folder, &self.process);
+        }
+        self.watchdog.on_launched(Remains {
+            process: self.process.clone(),
+            folder: self.temporary.clone(),
+        });
+    }
+
     /// Resolves when the browser has exited, which it does when its client closes the pipe.
     pub async fn exited(&mut self) -> Option<ExitStatus> {
+        tokio::select! {
+            status = self.running.exited() => return status,
+            () = opened(&self.profile, self.process.pid()) => {}
+        }
+        if self.process.note_executable() {
+            self.report();
+        }
         self.running.exited().await
     }
 
@@ -107,6 +123,13 @@ fn start(
     client.give_to(&mut command).map_err(failed)?;
     let child = command.spawn().map_err(failed)?;
     Ok(RunningBrowser::new(child))
+}
+
+/// Resolves when the browser has opened its profile. Its program is not replaced any more then.
+async fn opened(profile: &Path, pid: u32) {
+    while profile::open_by(profile) != Some(pid) {
+        tokio::time::sleep(OPENED_POLL).await;
+    }
 }
 
 fn remove(home: &Home, temporary: Option<&PathBuf>) {

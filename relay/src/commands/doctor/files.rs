@@ -1,14 +1,14 @@
 //! The home's files: the token, and what a relay that was killed has left behind.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use tabwire_home::{Error, Home, Token, TokenFault};
 
 use super::Situation;
 use super::finding::{Finding, note, ok, problem, quoted};
 use super::repair::Repair;
-use crate::browser::profile;
+use crate::browser::{leftovers, profile};
 
 pub fn check(situation: &Situation) -> Vec<Finding> {
     let home = &situation.home;
@@ -57,12 +57,13 @@ fn check_stale_files(home: &Home) -> Option<Finding> {
     Some(note(text, "The next relay removes them.").with_repair(Repair::RemoveStaleFiles))
 }
 
-/// The folders of temporary browsers, whose relay should have removed them.
+/// The folders of temporary browsers that a process should have removed before it ended.
 fn check_leftovers(home: &Home) -> Vec<Finding> {
     let folders = fs::read_dir(home.temporary_folder());
     let folders = folders.into_iter().flatten().flatten();
-    let folders: Vec<PathBuf> = folders.map(|folder| folder.path()).collect();
-    folders.iter().map(|folder| describe(folder)).collect()
+    let folders = folders.map(|folder| folder.path());
+    let left = folders.filter(|folder| !leftovers::has_owner(folder));
+    left.map(|folder| describe(&folder)).collect()
 }
 
 fn describe(folder: &Path) -> Finding {
