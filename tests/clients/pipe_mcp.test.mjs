@@ -37,7 +37,7 @@ async function withServer(script, args, use) {
 
 test("works in the relay's browser and leaves it as it was", async () => {
   const before = await userTabs();
-  await withServer(writeScript(shared.chain.relay.home), [], async ({ tool }) => {
+  await withServer(writeScript(shared.chain.relay.home), ['--isolated'], async ({ tool }) => {
     const pages = await tool('list_pages');
     assert.match(pages, /Reading \(.*\/reading\)/);
     const pageId = Number(found(pages, /(\d+): Form/));
