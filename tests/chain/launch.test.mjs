@@ -22,6 +22,7 @@ import {
   until,
 } from '../harness/processes.mjs';
 import {
+  assertExecutableNoted,
   browserPid,
   browserPids,
   killBrowser,
@@ -84,6 +85,7 @@ test('launches, restarts and stops a browser with a temporary profile', () =>
       headless: true,
       pid: before,
     });
+    await assertExecutableNoted(home, before);
     assert.equal((await status()).targets, 1);
     assert.match(
       (await tabwire(home, 'status')).stdout,
@@ -93,6 +95,7 @@ test('launches, restarts and stops a browser with a temporary profile', () =>
     await tabwire(home, 'restart');
     const after = await browserPid(home);
     assert.notEqual(after, before);
+    await assertExecutableNoted(home, after);
     assert.equal(
       (await client.send('Target.getTargets')).targetInfos.length,
       1,

@@ -14,6 +14,7 @@ import { promisify } from 'node:util';
 import { chromium as playwright } from 'playwright-core';
 
 import {
+  assertExecutableNoted,
   browserPid,
   browserPids,
   isBrowserRunning,
@@ -85,6 +86,7 @@ test('launches a browser with all of CDP, and launches it again for a living cli
     assert.equal(report.pid, await browserPid(home));
     assert.equal(report.ownership, 'launched');
     assert.ok(report.debugPort > 0);
+    await assertExecutableNoted(home, report.pid);
     assert.equal(await titleInNewContext(cdpUrl), 'direct');
     assert.ok(isBrowserRunning(report.pid), 'Browser.close only disconnects');
 

@@ -3,7 +3,8 @@
  * home. Never looks at other processes.
  */
 
-import { readdir, readlink } from 'node:fs/promises';
+import assert from 'node:assert/strict';
+import { readFile, readdir, readlink } from 'node:fs/promises';
 import path from 'node:path';
 
 import { until } from './processes.mjs';
@@ -45,6 +46,19 @@ export const browserPid = (home) =>
     const running = await runningBrowsers(home);
     return running.length === 1 && running[0];
   });
+
+/**
+ * Checks that the relay has noted what a browser with a temporary profile executes, and not a script
+ * that started it. Only Linux shows that.
+ */
+export async function assertExecutableNoted(home, pid) {
+  if (process.platform !== 'linux') {
+    return;
+  }
+  const [name] = await list(path.join(home.path, 'temporary'));
+  const noted = await readFile(path.join(home.path, 'temporary', name, 'process.json'), 'utf8');
+  assert.equal(JSON.parse(noted).executable, await readlink(`/proc/${pid}/exe`));
+}
 
 export const untilBrowserGone = (pid) =>
   until(`nothing is left of browser ${pid}`, () => !isBrowserRunning(pid));

@@ -15,8 +15,8 @@ use crate::machine::Machine;
 /// A relay's browser that is being launched.
 struct Launching {
     pid: u32,
-    /// Removes the browser's program when the test ends.
-    _machine: Machine,
+    /// Has the browser's program.
+    machine: Machine,
 }
 
 impl Launching {
@@ -36,11 +36,15 @@ impl Launching {
         let pid = until("the browser runs", async || {
             let text = fs::read_to_string(&file).ok()?;
             text.strip_suffix('\n')?.parse().ok()
-        });
-        Self {
-            pid: pid.await,
-            _machine: machine,
-        }
+        })
+        .await;
+        until("the relay has noted its process", async || {
+            let folders = temporary_folders(&relay.home());
+            let mut files = folders.iter().map(|folder| folder.join("process.json"));
+            files.any(|file| file.exists()).then_some(())
+        })
+        .await;
+        Self { pid, machine }
     }
 
     /// A process that has exited is not running, even if nobody has waited for it.
@@ -76,7 +80,7 @@ async fn relay_killed_before_its_browser_is_ready_leaves_none_behind() {
 }
 
 #[tokio::test]
-async fn relay_that_starts_leaves_the_browsers_of_another_one_alone() {
+async fn doctor_and_the_next_relay_leave_the_browsers_of_a_second_one_alone() {
     let first = Relay::start(&[]).await;
     let sharing = || StartOptions {
         home: Some(first.shared_home()),
@@ -86,6 +90,8 @@ async fn relay_that_starts_leaves_the_browsers_of_another_one_alone() {
     let browser = Launching::start(&second).await;
     let (third, home) = (sharing(), first.home());
     first.stop(Signal::TERM).await;
+    let doctor = browser.machine.run_in(&home, &["doctor", "--fix"]);
+    assert!(!doctor.stdout.contains("temporary"), "{doctor:?}");
     let third = Relay::start_with(third).await;
     let state = fs::read_to_string(home.join("state.json")).unwrap();
     assert!(

@@ -150,13 +150,14 @@ impl Program {
 
     /// Lets the watchdog and the next relay recognize the browser if this relay is killed.
     fn report(&self, process: &LaunchedProcess) {
-        if let Some(folder) = &self.plan.temporary {
-            leftovers::write_process(folder, process);
-        }
+        // The watchdog first, because until it knows, nobody would stop the browser.
         self.watchdog.on_launched(Remains {
             process: process.clone(),
             folder: self.plan.temporary.clone(),
         });
+        if let Some(folder) = &self.plan.temporary {
+            leftovers::write_process(folder, process);
+        }
     }
 
     /// Call this when the browser's extension has connected.
