@@ -1,9 +1,12 @@
 //! `tabwire wrap`: a program that needs the relay's address.
 
+use std::fs::{self, File};
+use std::io::Write as _;
 use std::process::Stdio;
+use std::sync::Arc;
 
 use rustix::process::{Pid, Signal, kill_process};
-use tabwire_tests::{Exit, Relay, binary, run, until};
+use tabwire_tests::{Exit, Relay, StartOptions, binary, http, run, until};
 use tempfile::TempDir;
 
 fn wrap(relay: &Relay, program: &[&str]) -> Exit {
@@ -32,6 +35,78 @@ async fn placeholders_are_replaced() {
 }
 
 #[tokio::test]
+async fn url_chooses_the_browser() {
+    let relay = Relay::start(&[]).await;
+    let arguments = ["wrap", "--browser", "work", "--", "echo", "{cdp_url}"];
+    let exit = run(&relay.home(), &arguments, &[]);
+    let token = relay.token();
+    let expected = format!(
+        "ws://127.0.0.1:{}/cdp?token={token}&browser=work\n",
+        relay.port
+    );
+    assert_eq!((exit.code, exit.stdout), (Some(0), expected));
+}
+
+#[tokio::test]
+async fn endpoint_is_accepted_by_the_relay() {
+    let relay = Relay::start(&[]).await;
+    let exit = wrap(&relay, &["echo", "{cdp_endpoint}"]);
+    let host = exit.stdout.trim().strip_prefix("http://").unwrap();
+    let bearer = format!("Bearer {}", relay.token());
+    let headers = [("Host", host), ("Authorization", &bearer)];
+    let response = http::get(relay.port, "/browsers", &headers).await;
+    assert_eq!(response.status, 200, "{response:?}");
+}
+
+#[tokio::test]
+async fn waits_for_a_relay_that_starts_later() {
+    let folder = Arc::new(TempDir::new().unwrap());
+    let output = TempDir::new().unwrap();
+    let printed = output.path().join("printed");
+    let mut child = std::process::Command::new(binary())
+        .args(["wrap", "--", "echo", "{cdp_port}"])
+        .env("TABWIRE_HOME", folder.path().join("home"))
+        .stdin(Stdio::null())
+        .stdout(File::create(&printed).unwrap())
+        .spawn()
+        .unwrap();
+    let home = folder.path().join("home");
+    until("it looks for a relay", async || home.exists().then_some(())).await;
+    assert!(child.try_wait().unwrap().is_none());
+    let options = StartOptions {
+        home: Some(folder),
+        ..StartOptions::default()
+    };
+    let relay = Relay::start_with(options).await;
+    let status = until("it exits", async || child.try_wait().unwrap()).await;
+    assert!(status.success());
+    assert_eq!(
+        fs::read_to_string(printed).unwrap().trim(),
+        relay.port.to_string()
+    );
+}
+
+#[tokio::test]
+async fn stdin_stdout_and_stderr_are_passed_through() {
+    let relay = Relay::start(&[]).await;
+    let mut child = std::process::Command::new(binary())
+        .args(["wrap", "--", "sh", "-c", "cat; echo problem >&2"])
+        .env("TABWIRE_HOME", relay.home())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let bytes = b"no text: \xff\0\n";
+    // Closed at the end of the statement, which ends the program.
+    child.stdin.take().unwrap().write_all(bytes).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success());
+    assert_eq!(output.stdout, bytes);
+    assert_eq!(output.stderr, b"problem\n");
+}
+
+#[tokio::test]
 async fn token_is_in_no_argument_unless_a_placeholder_asks_for_it() {
     let relay = Relay::start(&[]).await;
     let exit = wrap(
@@ -52,6 +127,7 @@ async fn exits_as_the_program_does() {
     let relay = Relay::start(&[]).await;
     assert_eq!(wrap(&relay, &["sh", "-c", "exit 7"]).code, Some(7));
     assert_eq!(wrap(&relay, &["sh", "-c", "kill -TERM $$"]).code, Some(143));
+    assert_eq!(wrap(&relay, &["sh", "-c", "kill -KILL $$"]).code, Some(137));
     let exit = wrap(&relay, &["no-such-program"]);
     assert_eq!(exit.code, Some(1));
     assert!(

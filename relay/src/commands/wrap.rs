@@ -8,7 +8,7 @@ use clap::Args;
 use rustix::process::{Pid, Signal, kill_process};
 use tabwire_home::{Home, State, Token, cdp_url};
 use tokio::process::{Child, Command};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{self, SignalKind};
 
 use crate::commands::{browser_name, exit_code};
 use crate::error::Error;
@@ -39,13 +39,15 @@ pub async fn run(options: &WrapOptions) -> Result<ExitCode, Error> {
     let values = Values::new(state, &Token::load(&home)?, options.browser.as_deref());
     let mut words = options.program.iter().map(|word| values.replace_in(word));
     let program = words.next().unwrap_or_default();
+    // Before the program starts, so that a signal never ends this process alone.
+    let signals = Signals::new()?;
     let child = Command::new(&program)
         .args(words)
         // Unlike arguments, only this user can read it.
         .env("TABWIRE_CDP_URL", &values.cdp_url)
         .spawn()
         .map_err(|reason| Error::StartProgram { program, reason })?;
-    let status = wait(child).await?;
+    let status = wait(child, signals).await?;
     Ok(exit_code(status))
 }
 
@@ -94,22 +96,61 @@ impl Values {
     }
 }
 
+/// The signals that are passed on to the program.
+struct Signals {
+    interrupt: unix::Signal,
+    terminate: unix::Signal,
+    hangup: unix::Signal,
+}
+
+impl Signals {
+    fn new() -> Result<Self, Error> {
+        let signal = |kind| unix::signal(kind).map_err(Error::Signals);
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hangup: signal(SignalKind::hangup())?,
+        })
+    }
+
+    async fn next(&mut self) -> Signal {
+        tokio::select! {
+            _ = self.interrupt.recv() => Signal::INT,
+            _ = self.terminate.recv() => Signal::TERM,
+            _ = self.hangup.recv() => Signal::HUP,
+        }
+    }
+}
+
 /// Passes signals on to the program until it has exited.
-async fn wait(mut child: Child) -> Result<ExitStatus, Error> {
-    let signals = |kind| signal(kind).map_err(Error::Signals);
-    let mut interrupt = signals(SignalKind::interrupt())?;
-    let mut terminate = signals(SignalKind::terminate())?;
-    let mut hangup = signals(SignalKind::hangup())?;
+async fn wait(mut child: Child, mut signals: Signals) -> Result<ExitStatus, Error> {
     loop {
         let received = tokio::select! {
             status = child.wait() => return Ok(status?),
-            _ = interrupt.recv() => Signal::INT,
-            _ = terminate.recv() => Signal::TERM,
-            _ = hangup.recv() => Signal::HUP,
+            signal = signals.next() => signal,
         };
         let pid = child.id().and_then(|pid| i32::try_from(pid).ok());
         if let Some(pid) = pid.and_then(Pid::from_raw) {
             let _ = kill_process(pid, received);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::time::Instant;
+
+    #[tokio::test(start_paused = true)]
+    async fn gives_up_after_ten_seconds_without_a_relay() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::open_at(folder.path().to_owned()).unwrap();
+        let start = Instant::now();
+        let error = wait_for_relay(&home).await.unwrap_err();
+        // On the paused clock, which moves only when everything waits for it.
+        assert_eq!(start.elapsed().as_secs(), RELAY_TIMEOUT.as_secs());
+        let message = error.to_string();
+        assert!(message.contains("No relay is running in"), "{message}");
+        assert!(message.contains("`tabwire serve`"), "{message}");
     }
 }
