@@ -52,15 +52,18 @@ const isPort = (port) => Number.isInteger(port) && Number(port) >= 1 && Number(p
  * @returns {Promise<Pairing>}
  */
 export async function readPairing() {
-  const stored = await chrome.storage.local.get(['pairing', 'acceptedPairing', 'rejectedPairings']);
-  const candidates = [stored.pairing, await readFile()].filter(isPairing);
+  const [stored, file] = await Promise.all([
+    chrome.storage.local.get(['pairing', 'acceptedPairing', 'rejectedPairings']),
+    readFile(),
+  ]);
+  const candidates = [stored.pairing, file].filter(isPairing);
   const prints = await Promise.all(candidates.map(({ secret }) => fingerprint(secret)));
   const rejected = Array.isArray(stored.rejectedPairings) ? stored.rejectedPairings : [];
   const at = Math.max(
     prints.findIndex((print) => !rejected.includes(print)),
     0,
   );
-  const { port, secret } = candidates[at] ?? { ...(await readFile()), secret: '' };
+  const { port, secret } = candidates[at] ?? { ...file, secret: '' };
   return { port, secret, wasAccepted: secret !== '' && stored.acceptedPairing === prints[at] };
 }
 

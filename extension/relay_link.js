@@ -41,6 +41,8 @@ const isTooLarge = (message) =>
  * @property {boolean} [canTakeOver] Whether the user may choose this browser instead.
  * @property {number} [relayProtocol] The relay's protocol version, if it is another one.
  * @property {boolean} [timedOut] The program that is listening did not answer in time.
+ *
+ * @typedef {Omit<import('./handshake.js').Credentials, 'takeOver'>} StoredCredentials
  */
 
 export class RelayLink {
@@ -62,8 +64,7 @@ export class RelayLink {
 
   /**
    * @param {object} listeners
-   * @param {() => Promise<Omit<import('./handshake.js').Credentials, 'takeOver'>>}
-   *   listeners.readCredentials Called for each attempt.
+   * @param {() => Promise<StoredCredentials>} listeners.readCredentials Called for each retry.
    * @param {() => string} listeners.firstMessage Sent as soon as the relay has proven itself.
    * @param {(call: import('./protocol.js').Call) => void} listeners.onCall
    * @param {() => void} listeners.onChange The status has changed.
@@ -72,25 +73,26 @@ export class RelayLink {
     this.#listeners = listeners;
   }
 
-  /** Connects now, unless connected or connecting. */
-  start() {
+  /** Connects now, unless connected or connecting. @param {StoredCredentials} credentials */
+  start(credentials) {
     if (this.status.state === 'stopped') {
-      this.restart();
+      this.restart(credentials);
     } else if (!this.#socket && !this.#attempt) {
-      this.#connect();
+      this.#connect(credentials);
     }
   }
 
   /**
    * Disconnects, and connects with new credentials or, for this one attempt, in place of the browser
    * that is connected.
+   * @param {StoredCredentials} credentials
    * @param {{ takeOver?: boolean }} [options]
    */
-  restart({ takeOver = false } = {}) {
+  restart(credentials, { takeOver = false } = {}) {
     this.#disconnect();
     this.#retryMs = MIN_RETRY_MS;
     this.#set({ state: 'connecting', address: '' });
-    this.#connect(takeOver);
+    this.#connect(credentials, takeOver);
   }
 
   stop() {
@@ -130,12 +132,13 @@ export class RelayLink {
     this.#queue = [];
   }
 
-  async #connect(takeOver = false) {
+  /** @param {StoredCredentials} [given] Read if there are none. */
+  async #connect(given, takeOver = false) {
     clearTimeout(this.#retryTimer);
     const attempt = new AbortController();
     this.#attempt = attempt;
     try {
-      const credentials = await this.#listeners.readCredentials();
+      const credentials = given ?? (await this.#listeners.readCredentials());
       const { address } = credentials;
       if (this.#attempt === attempt && this.status.state === 'connecting') {
         this.#set({ state: 'connecting', address });

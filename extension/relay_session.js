@@ -24,10 +24,9 @@ const DETACH_AFTER_MS = 10_000;
  */
 
 export class RelaySession {
-  #adopted = attachments.adopt();
-  #browserMessageReady = makeBrowserMessage();
   /** Set before connecting, because it has to be the first message after the handshake. */
   #browserMessage = '';
+  #prepared = this.#prepare();
   /** @type {{ name?: string, agents: protocol.Agent[] }} The relay's last `status`. */
   #relayStatus = { agents: [] };
   /** The secret of the last attempt, and whether a relay had accepted it before. */
@@ -41,7 +40,7 @@ export class RelaySession {
   constructor(onChange) {
     this.#onChange = onChange;
     this.#link = new RelayLink({
-      readCredentials: () => this.#readCredentials(),
+      readCredentials: async () => this.#credentialsOf(await readSettings()),
       firstMessage: () => this.#browserMessage,
       onCall: (call) => this.#answer(call),
       onChange: () => this.#onLinkChanged(),
@@ -70,8 +69,9 @@ export class RelaySession {
    * user has turned the extension off.
    */
   async connect() {
-    if (await this.#isEnabled()) {
-      this.#link.start();
+    const settings = await this.#readSettings();
+    if (settings.enabled) {
+      this.#link.start(this.#credentialsOf(settings));
     } else {
       this.#link.stop();
     }
@@ -84,20 +84,25 @@ export class RelaySession {
    * @param {{ takeOver?: boolean }} [options]
    */
   async reconnect(options) {
-    if (await this.#isEnabled()) {
-      this.#link.restart(options);
+    const settings = await this.#readSettings();
+    if (settings.enabled) {
+      this.#link.restart(this.#credentialsOf(settings), options);
     }
     this.#onChange();
   }
 
-  async #isEnabled() {
-    await this.#adopted;
-    this.#browserMessage = await this.#browserMessageReady;
-    return (await readSettings()).enabled;
+  /** What has to be done once before connecting. */
+  async #prepare() {
+    [this.#browserMessage] = await Promise.all([makeBrowserMessage(), attachments.adopt()]);
   }
 
-  async #readCredentials() {
-    const { address, installId, secret, wasAccepted } = await readSettings();
+  async #readSettings() {
+    const [settings] = await Promise.all([readSettings(), this.#prepared]);
+    return settings;
+  }
+
+  /** @param {import('./settings.js').Settings} settings */
+  #credentialsOf({ address, installId, secret, wasAccepted }) {
     this.#pairing = { secret, wasAccepted };
     return { address, installId, secret };
   }

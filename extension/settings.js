@@ -46,8 +46,10 @@ export function checkAddress(text) {
 
 /** @returns {Promise<Settings>} */
 export async function readSettings() {
-  const stored = await chrome.storage.local.get(['address', 'enabled', 'installId']);
-  const { port, secret, wasAccepted } = await readPairing();
+  const [stored, { port, secret, wasAccepted }] = await Promise.all([
+    chrome.storage.local.get(['address', 'enabled', 'installId']),
+    readPairing(),
+  ]);
   const installId = typeof stored.installId === 'string' ? stored.installId : await newInstallId();
   // Checked again: earlier versions stored other hosts, too.
   const checked = typeof stored.address === 'string' ? checkAddress(stored.address) : undefined;

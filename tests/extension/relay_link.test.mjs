@@ -10,6 +10,8 @@ import { acceptSocket, sendChallenge } from './worker.mjs';
 
 const FIRST = '{"method":"browser"}';
 let browser;
+/** What the last link connects with. */
+let credentials;
 
 beforeEach(() => {
   browser = new FakeBrowser();
@@ -21,19 +23,20 @@ beforeEach(() => {
 /** A link, its credentials, and a log of its callbacks: each new state, and calls. */
 function makeLink() {
   const log = [];
-  const credentials = { address: '127.0.0.1:4000', secret: SECRET, installId: 'x' };
+  const own = { address: '127.0.0.1:4000', secret: SECRET, installId: 'x' };
+  credentials = own;
   const link = new RelayLink({
-    readCredentials: async () => ({ ...credentials }),
+    readCredentials: async () => ({ ...own }),
     firstMessage: () => FIRST,
     onCall: (call) => log.push(call),
     onChange: () => log.push(link.status.state),
   });
-  return { link, log, credentials };
+  return { link, log, credentials: own };
 }
 
 async function startLink() {
   const made = makeLink();
-  made.link.start();
+  made.link.start({ ...credentials });
   await settle();
   return made;
 }
@@ -126,7 +129,7 @@ test('reads the credentials again for each attempt', async (t) => {
   const timers = mockTime(t);
   const { link, credentials } = makeLink();
   credentials.secret = '';
-  link.start();
+  link.start({ ...credentials });
   await settle();
   assert.equal(link.status.state, 'notPaired');
   credentials.secret = SECRET;
@@ -160,7 +163,7 @@ test('asks to take over once, not again when it retries', async (t) => {
   const takeOvers = [];
   for (const act of [
     () => {},
-    () => link.restart({ takeOver: true }),
+    () => link.restart({ ...credentials }, { takeOver: true }),
     () => measureRetry(timers),
   ]) {
     await act();
@@ -177,7 +180,7 @@ test('a take-over that finds no relay is not repeated', async (t) => {
   const timers = mockTime(t);
   browser.listener = 'none';
   const { link } = await startLink();
-  link.restart({ takeOver: true });
+  link.restart({ ...credentials }, { takeOver: true });
   await settle();
   browser.listener = 'answers';
   await measureRetry(timers);
@@ -243,8 +246,8 @@ test('start during a retry delay connects immediately, and only once', async (t)
   browser.listener = 'none';
   const { link } = await startLink();
   browser.listener = 'answers';
-  link.start();
-  link.start();
+  link.start({ ...credentials });
+  link.start({ ...credentials });
   await settle();
   assert.equal(FakeSocket.all.length, 1);
   await acceptSocket();
@@ -255,10 +258,10 @@ test('start during a retry delay connects immediately, and only once', async (t)
 
 test('start does nothing while connecting or connected', async () => {
   const { link } = await startLink();
-  link.start();
+  link.start({ ...credentials });
   await settle();
   await acceptSocket();
-  link.start();
+  link.start({ ...credentials });
   await settle();
   assert.equal(FakeSocket.all.length, 1);
 });
@@ -281,7 +284,7 @@ test('stop during an attempt or a retry delay ends retries', async (t) => {
   link.stop();
   assert.ok(FakeSocket.last.isClosed);
   browser.listener = 'none';
-  link.start();
+  link.start({ ...credentials });
   await settle();
   link.stop();
   timers.tick(60_000);
@@ -343,7 +346,7 @@ test('ignores a socket that was replaced', async (t) => {
   const timers = mockTime(t);
   const { link, log } = await startConnected();
   const old = FakeSocket.last;
-  link.restart();
+  link.restart({ ...credentials });
   await settle();
   await acceptSocket();
   const current = FakeSocket.last;

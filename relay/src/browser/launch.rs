@@ -23,7 +23,8 @@ const LOAD_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long the browser may take to exit before it is killed.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A profile that is used once needs no updates, accounts or statistics.
+/// A browser without a window, or with a profile that is used once, needs no updates, accounts or
+/// statistics. It starts faster without them.
 const WITHOUT_BACKGROUND_WORK: [&str; 5] = [
     "--disable-background-networking",
     "--disable-component-update",
@@ -31,6 +32,13 @@ const WITHOUT_BACKGROUND_WORK: [&str; 5] = [
     "--disable-sync",
     "--metrics-recording-only",
 ];
+
+/// What such a browser does not need either: casting to other devices, and hints about pages.
+const BACKGROUND_FEATURES: [&str; 3] = ["MediaRouter", "OptimizationHints", "Translate"];
+
+/// Chromium ignores `--load-extension` with this feature.
+const IGNORES_FLAG: &str = "DisableLoadExtensionCommandLineSwitch";
+const DISABLED_FEATURES: &str = "--disable-features=";
 
 /// How the relay gets at the browser.
 #[derive(Debug, Clone)]
@@ -134,17 +142,42 @@ impl Launch<'_> {
             arguments.push("--headless=new".to_owned());
             arguments.push("--mute-audio".to_owned());
         }
-        if self.is_temporary {
+        if self.needs_no_background_work() {
             arguments.extend(WITHOUT_BACKGROUND_WORK.map(str::to_owned));
         }
         if rustix::process::geteuid().is_root() {
             // Chromium refuses to run as root with its sandbox.
             arguments.push("--no-sandbox".to_owned());
         }
-        arguments.extend(self.arguments.iter().cloned());
+        let is_features = |argument: &&String| argument.starts_with(DISABLED_FEATURES);
+        arguments.extend(
+            self.arguments
+                .iter()
+                .filter(|own| !is_features(own))
+                .cloned(),
+        );
+        arguments.extend(self.disabled_features(by_pipe));
         // Extensions cannot attach to Chrome's new-tab page; start with a tab that clients can use.
         arguments.push("about:blank".to_owned());
         arguments
+    }
+
+    fn needs_no_background_work(&self) -> bool {
+        self.headless || self.is_temporary
+    }
+
+    /// All features to disable, the user's included, in one argument: the browser reads only the last.
+    fn disabled_features(&self, by_pipe: bool) -> Option<String> {
+        let mut features: Vec<&str> = Vec::new();
+        if matches!(self.access, Access::Extension { .. }) && !by_pipe {
+            features.push(IGNORES_FLAG);
+        }
+        if self.needs_no_background_work() {
+            features.extend(BACKGROUND_FEATURES);
+        }
+        let own = self.arguments.iter();
+        features.extend(own.filter_map(|argument| argument.strip_prefix(DISABLED_FEATURES)));
+        (!features.is_empty()).then(|| format!("{DISABLED_FEATURES}{}", features.join(",")))
     }
 }
 
@@ -159,11 +192,9 @@ impl Access {
                 "--remote-debugging-pipe".to_owned(),
                 "--enable-unsafe-extension-debugging".to_owned(),
             ],
-            Self::Extension { folder, .. } => vec![
-                silent,
-                format!("--load-extension={}", folder.display()),
-                "--disable-features=DisableLoadExtensionCommandLineSwitch".to_owned(),
-            ],
+            Self::Extension { folder, .. } => {
+                vec![silent, format!("--load-extension={}", folder.display())]
+            }
         }
     }
 }
@@ -279,4 +310,42 @@ impl DebuggingPipe {
 pub fn has_display() -> bool {
     let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     cfg!(target_os = "macos") || is_set("DISPLAY") || is_set("WAYLAND_DISPLAY")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn features_of_the_user_are_disabled_together_with_ours() {
+        let browser = Browser {
+            name: "chromium",
+            path: PathBuf::from("/usr/bin/chromium"),
+        };
+        let access = Access::Extension {
+            folder: PathBuf::from("/e"),
+            load_by: LoadBy::Flag,
+        };
+        let given = [
+            "--disable-features=A,B",
+            "--lang=de",
+            "--disable-features=C",
+        ];
+        let given = given.map(str::to_owned);
+        let launch = Launch {
+            browser: &browser,
+            profile: Path::new("/p"),
+            access: &access,
+            headless: false,
+            is_temporary: false,
+            arguments: &given,
+        };
+        let arguments = launch.browser_arguments(false);
+        let features = arguments
+            .iter()
+            .filter(|own| own.starts_with(DISABLED_FEATURES));
+        let expected = format!("{DISABLED_FEATURES}{IGNORES_FLAG},A,B,C");
+        assert_eq!(features.collect::<Vec<_>>(), [&expected]);
+        assert!(arguments.contains(&given[1]));
+    }
 }

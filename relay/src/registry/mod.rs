@@ -25,7 +25,7 @@ use crate::hub::{self, HubReport, HubSender};
 
 /// A folder can be loaded in any number of profiles. Each has a hub of its own.
 const MAX_BROWSERS: usize = 64;
-const READY_POLL: Duration = Duration::from_millis(20);
+const READY_POLL: Duration = Duration::from_millis(5);
 /// How long the relay may take to notice that a browser's process has ended.
 const DISCONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
