@@ -27,7 +27,9 @@ mod session;
 mod tab;
 
 pub(crate) use protocol::api::MAX_WAITING_BYTES;
-pub use protocol::api::{CloseReason, Config, Input, Now, OnDisconnect, Output, PageSummary};
+pub use protocol::api::{
+    Answered, CloseReason, Config, Input, Now, OnDisconnect, Output, PageSummary,
+};
 pub use protocol::error::CdpError;
 pub use protocol::{cdp, handshake, ids, wire};
 
@@ -59,7 +61,7 @@ impl Core {
         self.out.now = now;
         match input {
             Input::ClientOpened(client_id) => self.on_client_opened(client_id),
-            Input::ClientText(client_id, text) => self.on_client_text(client_id, text),
+            Input::ClientText(client_id, text) => self.on_client_text(client_id, text, now),
             Input::ClientClosed(client_id) => self.on_client_closed(client_id),
             Input::ExtensionOpened {
                 install_id,
@@ -108,8 +110,8 @@ impl Core {
         if self.world.link.is_coming() {
             return;
         }
-        for (client_id, text) in self.world.clients.take_deferred() {
-            self.on_client_text(client_id, &text);
+        for (client_id, deferred) in self.world.clients.take_deferred() {
+            self.on_client_text(client_id, &deferred.text, deferred.since);
             self.process_queues();
         }
         self.world.link.forget_launch_failure();

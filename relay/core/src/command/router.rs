@@ -2,41 +2,73 @@
 
 use crate::emit::out::{HandlerResult, ReadyCommand};
 use crate::model::target::Target;
-use crate::protocol::cdp::{self, Request};
+use crate::protocol::cdp::{self, Malformed, Request};
 use crate::protocol::error::CdpError;
-use crate::protocol::ids::{Caller, ClientId, Debuggee, SessionId};
+use crate::protocol::ids::{Caller, ClientId, Debuggee, MethodName, SessionId};
 use crate::protocol::methods::command::Command;
 use crate::protocol::methods::domains::LIFECYCLE;
-use crate::{Core, Output};
+use crate::{Answered, Core, Now, Output};
+
+/// A message that reaches no session.
+struct Rejected<'a> {
+    client_id: ClientId,
+    id: Option<i64>,
+    session: Option<&'a str>,
+    method: &'a str,
+    since: Now,
+}
+
+impl Rejected<'_> {
+    fn new(client_id: ClientId, id: Option<i64>, since: Now) -> Self {
+        Self {
+            client_id,
+            id,
+            session: None,
+            method: "",
+            since,
+        }
+    }
+}
 
 impl Core {
-    pub(crate) fn on_client_text(&mut self, client_id: ClientId, text: &str) {
+    /// `since`: when the message arrived. It may have waited for the browser.
+    pub(crate) fn on_client_text(&mut self, client_id: ClientId, text: &str, since: Now) {
         let Some(root) = self.world.clients.root_session(client_id) else {
             return;
         };
         if self.world.link.is_coming() {
-            return self.defer_text(client_id, text);
+            return self.defer_text(client_id, text, since);
         }
         let request = match Request::parse(text) {
             Ok(request) => request,
             Err(malformed) => {
-                let reply = cdp::error_reply(malformed.id, None, &malformed.error);
-                return self.send_to_client(client_id, reply);
+                let Malformed { id, error } = malformed;
+                return self.reject(Rejected::new(client_id, id, since), &error);
             }
         };
         if self.has_to_launch(&request) {
-            return self.defer_text(client_id, text);
+            return self.defer_text(client_id, text, since);
         }
         let session_id = match &request.session {
             None => Some(root),
             Some(name) => self.find_session(client_id, name),
         };
         let Some(session_id) = session_id else {
-            let error = CdpError::SessionNotFound;
-            let reply = cdp::error_reply(Some(request.id), request.session.as_deref(), &error);
-            return self.send_to_client(client_id, reply);
+            let rejected = Rejected {
+                session: request.session.as_deref(),
+                method: &request.method,
+                ..Rejected::new(client_id, Some(request.id), since)
+            };
+            return self.reject(rejected, &CdpError::SessionNotFound);
         };
-        self.route(client_id, session_id, request);
+        let caller = Caller {
+            client_id,
+            session_id,
+            request_id: request.id,
+            since,
+            method: self.method_name(&request.method),
+        };
+        self.route(caller, request);
     }
 
     /// Asks for a browser if this request needs one and the relay can launch it.
@@ -57,13 +89,18 @@ impl Core {
     }
 
     /// Keeps a message until the browser that is connecting is ready.
-    fn defer_text(&mut self, client_id: ClientId, text: &str) {
-        if !self.world.clients.defer(client_id, text) {
-            let id = Request::parse(text).ok().map(|request| request.id);
+    fn defer_text(&mut self, client_id: ClientId, text: &str, since: Now) {
+        if !self.world.clients.defer(client_id, text, since) {
+            let request = Request::parse(text).ok();
             let reason =
                 "Too many commands are waiting for the browser to connect. Try again in a moment.";
             let error = CdpError::Refused(reason.to_owned());
-            self.send_to_client(client_id, cdp::error_reply(id, None, &error));
+            let id = request.as_ref().map(|request| request.id);
+            let rejected = Rejected {
+                method: request.as_ref().map_or("", |request| &request.method),
+                ..Rejected::new(client_id, id, since)
+            };
+            self.reject(rejected, &error);
         }
     }
 
@@ -74,16 +111,35 @@ impl Core {
         (session.client_id() == client_id && !session.is_root()).then_some(id)
     }
 
-    fn route(&mut self, client_id: ClientId, session_id: SessionId, request: Request<'_>) {
-        let Some(session) = self.world.sessions.get(session_id) else {
+    /// Answers a message that reaches no session.
+    fn reject(&mut self, rejected: Rejected<'_>, error: &CdpError) {
+        let reply = cdp::error_reply(rejected.id, rejected.session, error);
+        self.send_to_client(rejected.client_id, reply);
+        if self.config.reports_answers {
+            self.out.push(Output::Answered(Answered {
+                client_id: rejected.client_id,
+                session_id: rejected.session.and_then(SessionId::parse),
+                method: MethodName::new(rejected.method),
+                took: self.out.now.saturating_sub(rejected.since),
+                error: Some(error.code()),
+            }));
+        }
+    }
+
+    /// Only a log needs it.
+    fn method_name(&self, method: &str) -> MethodName {
+        if self.config.reports_answers {
+            MethodName::new(method)
+        } else {
+            MethodName::default()
+        }
+    }
+
+    fn route(&mut self, caller: Caller, request: Request<'_>) {
+        let Some(session) = self.world.sessions.get(caller.session_id) else {
             return;
         };
         let target = session.target().clone();
-        let caller = Caller {
-            client_id,
-            session_id,
-            request_id: request.id,
-        };
         let result = self.dispatch(caller, &target, request);
         self.answer(caller, result);
     }
@@ -119,7 +175,7 @@ impl Core {
         let caller = ready.waiting.caller;
         // An earlier command may have ended the session.
         if self.world.sessions.contains(caller.session_id) {
-            self.route(caller.client_id, caller.session_id, ready.waiting.request);
+            self.route(caller, ready.waiting.request);
         } else {
             self.send_error(caller, &CdpError::SessionNotFound);
         }
@@ -145,7 +201,7 @@ impl Core {
             self.send_missed(session_id, switch);
             self.send_reply(caller, "{}");
         } else {
-            self.route(caller.client_id, session_id, request);
+            self.route(caller, request);
         }
     }
 }

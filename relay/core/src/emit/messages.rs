@@ -10,7 +10,7 @@ use crate::protocol::cdp;
 use crate::protocol::error::CdpError;
 use crate::protocol::ids::{Caller, ClientId, SessionId};
 use crate::protocol::methods::domains::{is_ungated, switch_of_event};
-use crate::{Core, Output};
+use crate::{Answered, Core, Output};
 
 impl Core {
     /// Replies with a handler's result, unless the reply follows later.
@@ -27,15 +27,29 @@ impl Core {
             let session = self.announced_session(caller.session_id);
             let text = cdp::reply(caller.request_id, session, result);
             self.send_to_client(caller.client_id, text);
+            self.report_answer(caller, session, None);
         }
     }
 
     pub(crate) fn send_error(&mut self, caller: Caller, error: &CdpError) {
         if self.world.clients.is_connected(caller.client_id) {
             let session = self.announced_session(caller.session_id);
-            let session = session.map(|session| session.to_string());
-            let text = cdp::error_reply(Some(caller.request_id), session.as_deref(), error);
+            let name = session.map(|session| session.to_string());
+            let text = cdp::error_reply(Some(caller.request_id), name.as_deref(), error);
             self.send_to_client(caller.client_id, text);
+            self.report_answer(caller, session, Some(error.code()));
+        }
+    }
+
+    fn report_answer(&mut self, caller: Caller, session_id: Option<SessionId>, error: Option<i64>) {
+        if self.config.reports_answers {
+            self.out.push(Output::Answered(Answered {
+                client_id: caller.client_id,
+                session_id,
+                method: caller.method,
+                took: self.out.now.saturating_sub(caller.since),
+                error,
+            }));
         }
     }
 

@@ -3,15 +3,23 @@
 
 use std::collections::BTreeMap;
 
-use crate::MAX_WAITING_BYTES;
 use crate::protocol::ids::{ClientId, SessionId};
+use crate::{MAX_WAITING_BYTES, Now};
 
 #[derive(Debug)]
 struct Client {
     root: SessionId,
     /// Messages received while the extension was connecting, in order.
-    deferred: Vec<String>,
+    deferred: Vec<Deferred>,
     deferred_bytes: usize,
+}
+
+/// A message that waits for the browser.
+#[derive(Debug)]
+pub struct Deferred {
+    pub text: String,
+    /// When it arrived.
+    pub since: Now,
 }
 
 /// A client enters with `ClientOpened` and leaves with `ClientClosed`.
@@ -49,28 +57,31 @@ impl Clients {
     }
 
     /// Keeps a message until the browser is ready. `false` if too much is waiting already.
-    pub fn defer(&mut self, id: ClientId, text: &str) -> bool {
+    pub fn defer(&mut self, id: ClientId, text: &str, since: Now) -> bool {
         let Some(client) = self.map.get_mut(&id) else {
             return false;
         };
         let fits = client.deferred_bytes + text.len() <= MAX_WAITING_BYTES;
         if fits {
             client.deferred_bytes += text.len();
-            client.deferred.push(text.to_owned());
+            client.deferred.push(Deferred {
+                text: text.to_owned(),
+                since,
+            });
             self.has_deferred = true;
         }
         fits
     }
 
     /// All deferred messages, by client.
-    pub fn take_deferred(&mut self) -> Vec<(ClientId, String)> {
+    pub fn take_deferred(&mut self) -> Vec<(ClientId, Deferred)> {
         let mut taken = Vec::new();
         if !std::mem::take(&mut self.has_deferred) {
             return taken;
         }
         for (id, client) in &mut self.map {
             client.deferred_bytes = 0;
-            taken.extend(client.deferred.drain(..).map(|text| (*id, text)));
+            taken.extend(client.deferred.drain(..).map(|deferred| (*id, deferred)));
         }
         taken
     }

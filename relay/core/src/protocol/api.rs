@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::handshake::Browser;
-use super::ids::{ClientId, TargetId};
+use super::ids::{ClientId, MethodName, SessionId, TargetId};
 
 /// Time since the relay started. The core never reads a clock.
 pub type Now = Duration;
@@ -44,6 +44,23 @@ pub enum Output {
     CloseExtension(String),
     /// A client needs a browser, and none is connected. Only if `Config::launch_timeout` is set.
     LaunchBrowser,
+    /// A client's request has been answered; its reply precedes this. Only if
+    /// `Config::reports_answers` is set.
+    Answered(Answered),
+}
+
+/// A request that has been answered, without its parameters and its result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answered {
+    pub client_id: ClientId,
+    /// `None` for the client's root session.
+    pub session_id: Option<SessionId>,
+    /// Empty for a message that is not a request.
+    pub method: MethodName,
+    /// Since the request arrived.
+    pub took: Duration,
+    /// The code of the error reply.
+    pub error: Option<i64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,6 +88,8 @@ pub struct Config {
     /// How long a browser that the relay launches may take to connect. `None`: the relay launches
     /// none.
     pub launch_timeout: Option<Duration>,
+    /// Whether every answered request is reported, for a log.
+    pub reports_answers: bool,
 }
 
 /// What happens to the tabs that a client created when it disconnects.
@@ -93,6 +112,7 @@ impl Config {
             command_timeout: Duration::from_secs(30),
             on_disconnect: OnDisconnect::Keep,
             launch_timeout: None,
+            reports_answers: false,
         }
     }
 }

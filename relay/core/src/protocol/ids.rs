@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::api::Now;
+
 /// One WebSocket on `/cdp`. Assigned by the shell and never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ClientId(pub u64);
@@ -129,6 +131,58 @@ pub struct Caller {
     pub session_id: SessionId,
     /// The `id` of the client's message.
     pub request_id: i64,
+    /// When the client's message arrived.
+    pub since: Now,
+    /// For the log. The command itself may be gone when it is answered.
+    pub method: MethodName,
+}
+
+/// The start of a method's name, as a client sent it. It is part of a `Caller` instead of a table of
+/// requests, so nothing has to be removed when a client leaves.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct MethodName {
+    length: u8,
+    bytes: [u8; Self::MAX_LENGTH],
+}
+
+impl MethodName {
+    /// No method of CDP is longer.
+    pub const MAX_LENGTH: usize = 63;
+
+    pub fn new(method: &str) -> Self {
+        let mut name = Self::default();
+        let mut end = method.len().min(Self::MAX_LENGTH);
+        while !method.is_char_boundary(end) {
+            end -= 1;
+        }
+        if let (Some(from), Some(to)) = (method.as_bytes().get(..end), name.bytes.get_mut(..end)) {
+            to.copy_from_slice(from);
+            name.length = u8::try_from(end).unwrap_or_default();
+        }
+        name
+    }
+
+    pub fn as_str(&self) -> &str {
+        let bytes = self.bytes.get(..usize::from(self.length));
+        bytes
+            .and_then(|bytes| std::str::from_utf8(bytes).ok())
+            .unwrap_or_default()
+    }
+}
+
+impl Default for MethodName {
+    fn default() -> Self {
+        Self {
+            length: 0,
+            bytes: [0; Self::MAX_LENGTH],
+        }
+    }
+}
+
+impl fmt::Debug for MethodName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.as_str(), f)
+    }
 }
 
 /// Generates the relay's own ids. The shell provides the seed, so a run with the same seed is
@@ -201,5 +255,13 @@ mod tests {
         ] {
             assert_eq!(SessionId::parse(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn method_names_are_cut_between_characters() {
+        assert_eq!(MethodName::new("Page.enable").as_str(), "Page.enable");
+        assert_eq!(MethodName::default().as_str(), "");
+        let long = "é".repeat(40);
+        assert_eq!(MethodName::new(&long).as_str(), "é".repeat(31));
     }
 }

@@ -1,6 +1,7 @@
 //! The behavior of the core, as scripts on a fake clock: what clients and the extension send, and
 //! what they must receive.
 
+mod answers;
 mod breakpoints;
 mod children;
 mod dormant;

@@ -20,7 +20,7 @@ pub use self::messages::{Call, Calls, Messages};
 pub use crate::ids::ClientId;
 use crate::ids::TabId;
 use crate::model::tab::Tab;
-use crate::{CloseReason, Config, Core, Input, Now, OnDisconnect, Output};
+use crate::{Answered, CloseReason, Config, Core, Input, Now, OnDisconnect, Output};
 
 pub struct Script {
     core: Core,
@@ -30,6 +30,7 @@ pub struct Script {
     closed_clients: Vec<ClientId>,
     extension_closed: Option<String>,
     launches: usize,
+    answers: Vec<Answered>,
     last_client: u64,
     last_request: i64,
 }
@@ -38,13 +39,17 @@ impl Script {
     /// A relay without clients or a browser.
     pub fn new() -> Self {
         Self {
-            core: Core::new(Config::new(42)),
+            core: Core::new(Config {
+                reports_answers: true,
+                ..Config::new(42)
+            }),
             now: Now::ZERO,
             to_clients: BTreeMap::new(),
             to_extension: VecDeque::new(),
             closed_clients: Vec::new(),
             extension_closed: None,
             launches: 0,
+            answers: Vec::new(),
             last_client: 0,
             last_request: 0,
         }
@@ -79,12 +84,21 @@ impl Script {
         self.core.config.on_disconnect = OnDisconnect::CloseCreated;
     }
 
+    /// Every reply must be reported, and nothing else.
     fn input(&mut self, input: Input<'_>) {
         self.core.handle(self.now, input);
+        let mut reply_of = None;
         while let Some(output) = self.core.poll_output() {
             match output {
                 Output::ToClient(client, text) => {
-                    self.to_clients.entry(client).or_default().push(json(&text));
+                    assert_eq!(reply_of, None, "a reply is not reported");
+                    let message = json(&text);
+                    reply_of = message.get("method").is_none().then_some(client);
+                    self.to_clients.entry(client).or_default().push(message);
+                }
+                Output::Answered(answered) => {
+                    assert_eq!(reply_of.take(), Some(answered.client_id), "{answered:?}");
+                    self.answers.push(answered);
                 }
                 Output::ToExtension(text) => self.to_extension.push_back(Call::new(json(&text))),
                 Output::CloseClient(client, CloseReason::Requested) => {
@@ -94,6 +108,12 @@ impl Script {
                 Output::LaunchBrowser => self.launches += 1,
             }
         }
+        assert_eq!(reply_of, None, "a reply is not reported");
+    }
+
+    /// The requests that were answered since the last call.
+    pub fn answers(&mut self) -> Vec<Answered> {
+        std::mem::take(&mut self.answers)
     }
 
     // ---- the clock ----
