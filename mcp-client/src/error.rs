@@ -23,7 +23,7 @@ pub enum Error {
     RelayStart {
         port: u16,
         reason: String,
-        log: PathBuf,
+        output: PathBuf,
     },
     #[error("The program on port {0} does not respond like a Tabwire relay.")]
     NotARelay(u16),
@@ -252,8 +252,8 @@ impl Error {
             Self::NoNode(_) | Self::NoNpm | Self::NodeTooOld(_) | Self::Install(_) | Self::WorkerStart { .. } => {
                 self.remedy_for_node(audience)
             }
-            Self::RelayStart { log, .. } => {
-                format!("{} The log is in {}.", audience.step("run `tabwire serve`"), log.display())
+            Self::RelayStart { output, .. } => {
+                format!("{} Its output is in {}.", audience.step("run `tabwire serve`"), output.display())
             }
             Self::NotARelay(_) => {
                 audience.step("stop that program, or choose another --port for Tabwire and its extension")

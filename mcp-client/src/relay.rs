@@ -1,15 +1,14 @@
 //! Finds the relay, starts one if none is running, and waits for its client slot.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, SystemTime};
 
 use tabwire_home::{
     BrowserReport, DEFAULT_PORT, RelayStatus, SlotReport, State, Token, get_json,
-    get_json_with_token,
+    get_json_with_token, open_to_append,
 };
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep};
@@ -143,14 +142,15 @@ async fn start(settings: &Settings, port: u16, progress: &Progress) -> Result<()
     progress
         .step(&format!("starting the relay on 127.0.0.1:{port}"))
         .await;
-    let log = settings.home.relay_log_file();
+    let output = settings.home.relay_output_file();
     let failed = |reason: String| Error::RelayStart {
         port,
         reason,
-        log: log.clone(),
+        output: output.clone(),
     };
-    let mut relay =
-        spawn(settings, port, open_log(&log)?).map_err(|error| failed(error.to_string()))?;
+    let mut relay = open_output(&output)
+        .and_then(|file| spawn(settings, port, file))
+        .map_err(|error| failed(error.to_string()))?;
     let deadline = Instant::now() + START_TIMEOUT;
     let started = loop {
         match find(settings, port).await {
@@ -159,7 +159,7 @@ async fn start(settings: &Settings, port: u16, progress: &Progress) -> Result<()
             found => break found.map(drop),
         }
         if let Ok(Some(status)) = relay.try_wait() {
-            break Err(failed(format!("{status}: {}", last_line(&log))));
+            break Err(failed(format!("{status}: {}", last_line(&output))));
         }
         if Instant::now() > deadline {
             let seconds = START_TIMEOUT.as_secs();
@@ -174,26 +174,28 @@ async fn start(settings: &Settings, port: u16, progress: &Progress) -> Result<()
     started
 }
 
-fn open_log(log: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.create(true).append(true).mode(0o600).open(log)
+/// Its logs are in another file, so only what the last start printed is of interest.
+fn open_output(path: &Path) -> io::Result<File> {
+    let file = open_to_append(path)?;
+    file.set_len(0)?;
+    Ok(file)
 }
 
 /// In a process group of its own, so that signals to this process do not reach it.
-fn spawn(settings: &Settings, port: u16, log: File) -> io::Result<Child> {
+fn spawn(settings: &Settings, port: u16, output: File) -> io::Result<Child> {
     Command::new(&settings.program)
-        .args(["serve", "--port", &port.to_string()])
+        .args(["serve", "--quiet", "--port", &port.to_string()])
         .env("TABWIRE_HOME", settings.home.path())
         .current_dir(settings.home.path())
         .stdin(Stdio::null())
-        .stdout(log.try_clone()?)
-        .stderr(log)
+        .stdout(output.try_clone()?)
+        .stderr(output)
         .process_group(0)
         .spawn()
 }
 
-fn last_line(log: &Path) -> String {
-    let text = std::fs::read_to_string(log).unwrap_or_default();
+fn last_line(output: &Path) -> String {
+    let text = std::fs::read_to_string(output).unwrap_or_default();
     let line = text.trim_end().lines().next_back();
     line.unwrap_or_default().trim_end_matches('.').to_owned()
 }

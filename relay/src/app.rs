@@ -15,6 +15,7 @@ use crate::http::browser_query::not_found;
 use crate::http::guard::{Refusal, refusal};
 use crate::hub::HubReport;
 use crate::link::lobby::Lobby;
+use crate::log::Observer;
 use crate::registry::{Entry, Registry};
 use crate::secrets::Secrets;
 
@@ -33,13 +34,14 @@ impl App {
     pub fn new(
         config: Config,
         home: &Home,
+        observer: Observer,
     ) -> Result<(Arc<Self>, mpsc::UnboundedReceiver<HubReport>), Error> {
         let modes = (config.browser_mode, config.client_mode);
         let limits = direct::Limits {
             max_message: config.max_message,
             outbox: config.outbox_limit,
         };
-        let (registry, reports) = Registry::new(modes, config.core.clone(), limits);
+        let (registry, reports) = Registry::new(modes, config.core.clone(), limits, observer);
         let registry = Arc::new(registry);
         let launcher = Launcher::new(home, config.port, registry.clone(), config.launch.clone());
         let app = Self {

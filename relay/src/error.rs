@@ -52,6 +52,8 @@ pub enum Error {
     WriteExtension { folder: PathBuf, reason: io::Error },
     #[error("Cannot write to {}: {reason}.", path.display())]
     WriteFile { path: PathBuf, reason: io::Error },
+    #[error("{} already exists. Choose another file for --record, or move this one elsewhere.", .0.display())]
+    RecordExists(PathBuf),
     #[error("{} was not written by `tabwire service install`. Move it elsewhere, then try again.", .0.display())]
     OtherService(PathBuf),
     #[error("A service cannot contain '{0}': only text without control characters is possible.")]

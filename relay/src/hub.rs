@@ -2,6 +2,7 @@
 //! it puts the core's outputs into the links' outboxes. It never waits for a socket.
 
 use std::collections::HashMap;
+use std::fmt::Display;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -9,12 +10,13 @@ use std::time::{Duration, Instant};
 
 use tabwire_core::handshake::{self, Browser, ClientStatus, Status};
 use tabwire_core::ids::ClientId;
-use tabwire_core::{CloseReason, Core, Input, Now, Output, PageSummary};
+use tabwire_core::{Answered, CloseReason, Core, Input, Now, Output, PageSummary};
 use tabwire_home::TabInUse;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::error::Error;
 use crate::link::outbox::{Outbox, Overrun};
+use crate::log::{Answer, Observer, Peer, Way};
 use crate::memory::Memory;
 use crate::registry::connections::Connections;
 
@@ -72,12 +74,14 @@ pub enum HubReport {
 pub fn start(
     config: tabwire_core::Config,
     connections: Arc<Connections>,
+    observer: Observer,
     reports: mpsc::UnboundedSender<HubReport>,
 ) -> HubSender {
     let (sender, inbox) = mpsc::channel(INBOX_SIZE);
     let hub = Hub {
         core: Core::new(config),
         connections,
+        observer,
         inbox,
         started: Instant::now(),
         clients: HashMap::new(),
@@ -99,6 +103,7 @@ pub fn start(
 struct Hub {
     core: Core,
     connections: Arc<Connections>,
+    observer: Observer,
     inbox: mpsc::Receiver<ToHub>,
     started: Instant,
     /// A client enters when its socket is open and leaves when it is closed.
@@ -185,6 +190,7 @@ impl Hub {
             }
             ToHub::ClientText(client, text) => {
                 self.memory.on_message(text.len());
+                self.record(Way::Received, Peer::Client(client), &text);
                 self.feed(Input::ClientText(client, &text));
             }
             ToHub::ClientClosed(client) => {
@@ -210,6 +216,7 @@ impl Hub {
             }
             ToHub::ExtensionText(link, text) if self.is_extension(link) => {
                 self.memory.on_message(text.len());
+                self.record(Way::Received, Peer::Extension, &text);
                 self.feed(Input::ExtensionText(&text));
             }
             ToHub::ExtensionClosed(link) if self.is_extension(link) => {
@@ -308,6 +315,9 @@ impl Hub {
         let text = handshake::message("status", &status);
         if text != extension.status {
             extension.status.clone_from(&text);
+            let connections = &self.connections;
+            self.observer
+                .message(connections, Way::Sent, Peer::Extension, &text);
             // An extension that does not read is closed when the core has something to send.
             let _ = extension.outbox.push(text);
         }
@@ -322,6 +332,7 @@ impl Hub {
                     outbox.close(NORMAL, "Disconnected as requested; the browser stays open.");
                 }
             }
+            Output::Answered(answered) => self.log_answer(&answered),
             Output::CloseExtension(reason) => self.close_extension(&reason),
             Output::LaunchBrowser => {
                 let wants = HubReport::WantsBrowser(self.own_sender.clone());
@@ -331,7 +342,24 @@ impl Hub {
         }
     }
 
+    fn record(&self, way: Way, peer: Peer, text: &str) {
+        self.observer.message(&self.connections, way, peer, text);
+    }
+
+    fn log_answer(&self, answered: &Answered) {
+        let session = answered.session_id.as_ref();
+        let answer = Answer {
+            client: answered.client_id,
+            session: session.map(|session| session as &dyn Display),
+            method: answered.method.as_str(),
+            took: answered.took,
+            error: answered.error,
+        };
+        self.observer.answered(&self.connections, &answer);
+    }
+
     fn send_to_client(&self, client: ClientId, text: String) {
+        self.record(Way::Sent, Peer::Client(client), &text);
         if let Some(outbox) = self.clients.get(&client)
             && outbox.push(text) == Err(Overrun)
         {
@@ -344,6 +372,7 @@ impl Hub {
     }
 
     fn send_to_extension(&self, text: String) {
+        self.record(Way::Sent, Peer::Extension, &text);
         if let Some(Extension { outbox, .. }) = &self.extension
             && outbox.push(text) == Err(Overrun)
         {

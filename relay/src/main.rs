@@ -19,6 +19,7 @@ mod error;
 mod http;
 mod hub;
 mod link;
+mod log;
 mod memory;
 mod pipe;
 mod registry;
@@ -27,12 +28,13 @@ mod secrets;
 mod service;
 mod signals;
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::Write as _;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::Parser as _;
 use commands::CommandLine;
+use log::Log;
 
 /// The exit code that clap uses too.
 const INVALID_COMMAND_LINE: u8 = 2;
@@ -45,22 +47,24 @@ fn main() -> ExitCode {
         Ok(command_line) => command_line,
         Err(error) => return reject(&error),
     };
-    start_logging();
-    run(command_line).unwrap_or_else(|error| {
+    let log = Log::start(command_line.command.logs_to_stderr());
+    let code = run(command_line, &log).unwrap_or_else(|error| {
         // There is nowhere left to report that stderr is closed.
         let _ = writeln!(std::io::stderr(), "tabwire: {error:#}");
         ExitCode::FAILURE
-    })
+    });
+    log.close();
+    code
 }
 
-fn run(command_line: CommandLine) -> anyhow::Result<ExitCode> {
+fn run(command_line: CommandLine, log: &Log) -> anyhow::Result<ExitCode> {
     // One thread: a message takes a few microseconds of work between two system calls. Handing it
     // from thread to thread would cost more than the work.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .context("Cannot start")?;
-    let outcome = runtime.block_on(command_line.command.run());
+    let outcome = runtime.block_on(command_line.command.run(log));
     // Do not wait: a thread that reads stdin ends only with the next line.
     runtime.shutdown_background();
     Ok(outcome?)
@@ -85,16 +89,4 @@ fn reject(error: &clap::Error) -> ExitCode {
         })
     );
     ExitCode::from(INVALID_COMMAND_LINE)
-}
-
-/// Logs go to stderr. `TABWIRE_LOG` sets the filter. The token is never logged.
-fn start_logging() {
-    let filter = tracing_subscriber::EnvFilter::try_from_env("TABWIRE_LOG")
-        .unwrap_or_else(|_| "info,rmcp=warn".into());
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
-        .with_target(false)
-        .init();
 }

@@ -16,6 +16,7 @@ use crate::direct;
 use crate::error::Error;
 use crate::http::{listener, routes};
 use crate::hub::{HubReport, ToHub};
+use crate::log::{self, Log, Observer};
 
 /// How long links may take to close when the relay stops.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
@@ -34,6 +35,9 @@ pub struct Start {
     pub writes_cdp_url: bool,
     /// A browser that is used through its own debugging port.
     pub direct: Option<direct::Browser>,
+    pub log: Log,
+    /// What hubs tell about messages.
+    pub observer: Observer,
 }
 
 /// A relay that accepts connections.
@@ -58,13 +62,16 @@ impl Relay {
         let home = start.home;
         let listener = listener::bind(start.port).await?;
         let port = listener.local_addr()?.port();
-        let (app, reports) = App::new(configure(port)?, &home)?;
+        let (app, reports) = App::new(configure(port)?, &home, start.observer)?;
         if let Some(browser) = start.direct {
             app.registry.add_direct(Arc::new(browser));
         }
         let claim = home.claim()?.map(Arc::new);
         let mut cdp_url_file = None;
         if let Some(claim) = &claim {
+            if let Err(error) = start.log.open(&home) {
+                log::warn(&home, &error);
+            }
             leftovers::remove_all(&home).await;
             let url = app.cdp_url(None).filter(|_| start.writes_cdp_url);
             let pid = std::process::id();
@@ -102,7 +109,9 @@ impl Relay {
     /// Resolves only if the relay cannot continue: a hub failed, or its only browser is gone.
     pub async fn failed(&mut self) -> Error {
         let error = (&mut self.failure).await;
-        error.unwrap_or_else(|_| Error::HubEnded(String::new()))
+        let error = error.unwrap_or_else(|_| Error::HubEnded(String::new()));
+        tracing::error!(%error, "the relay cannot continue");
+        error
     }
 
     /// Accepts nothing more, removes its files, detaches from tabs, and closes every link.
@@ -134,6 +143,7 @@ impl Relay {
         };
         let _ = tokio::time::timeout(CLOSE_TIMEOUT, all_closed).await;
         self.app.launcher.stop_all().await;
+        self.app.registry.observer.close();
     }
 }
 

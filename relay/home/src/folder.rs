@@ -62,9 +62,19 @@ impl Home {
         self.path.join("paired.json")
     }
 
-    /// The output of a relay that was started in the background.
+    /// The log of the relay that owns this home.
     pub fn relay_log_file(&self) -> PathBuf {
         self.path.join("relay.log")
+    }
+
+    /// What the log contained before it became too large. The larger the number, the older.
+    pub fn old_relay_log_file(&self, number: usize) -> PathBuf {
+        self.path.join(format!("relay.log.{number}"))
+    }
+
+    /// What a relay in the background prints: why it cannot start, and panics.
+    pub fn relay_output_file(&self) -> PathBuf {
+        self.path.join("relay.out")
     }
 
     /// The extension that the user loads. It is beside the home and not in it, because folder

@@ -8,6 +8,7 @@ mod claim;
 pub mod control;
 mod error;
 mod folder;
+mod log_file;
 mod pairing;
 mod pairing_file;
 mod proof;
@@ -19,6 +20,7 @@ pub use address::{DEFAULT_PORT, cdp_url};
 pub use claim::Claim;
 pub use error::{Error, TokenFault};
 pub use folder::Home;
+pub use log_file::{open_to_append, open_to_read};
 pub use pairing::{
     InUse, NameFault, Origin, PairedBrowser, PairingId, Pairings, Verdict, check_name,
 };

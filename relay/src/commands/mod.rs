@@ -7,6 +7,7 @@ mod doctor;
 mod exec;
 mod install_extension;
 mod launch;
+mod logs;
 mod man;
 mod mcp;
 mod pair;
@@ -34,6 +35,7 @@ use tabwire_home::check_name;
 
 use crate::browser::watchdog;
 use crate::error::Error;
+use crate::log::Log;
 
 /// Turns the browser you already use into a CDP endpoint for Playwright, Puppeteer and agents
 #[derive(Debug, Parser)]
@@ -66,6 +68,8 @@ pub enum Command {
     InstallExtension(install_extension::InstallOptions),
     /// Show relay status and connections
     Status(status::StatusOptions),
+    /// Print what the relay has logged: its events, and which commands clients sent
+    Logs(logs::LogsOptions),
     /// Find out what keeps Tabwire from working
     Doctor(doctor::DoctorOptions),
     /// Print the CDP URL of the running relay
@@ -97,10 +101,18 @@ pub enum Command {
 }
 
 impl Command {
-    pub async fn run(self) -> Result<ExitCode, Error> {
+    pub fn logs_to_stderr(&self) -> bool {
         match self {
-            Self::Serve(options) => serve::run(&options).await,
-            Self::Up(options) => up::run(&options).await,
+            Self::Serve(options) => !options.quiet,
+            Self::Up(options) => !options.serve.quiet,
+            _ => true,
+        }
+    }
+
+    pub async fn run(self, log: &Log) -> Result<ExitCode, Error> {
+        match self {
+            Self::Serve(options) => serve::run(&options, log).await,
+            Self::Up(options) => up::run(&options, log).await,
             Self::Launch(options) => launch::run(&options).await,
             Self::Stop(options) => stop::stop(&options).await,
             Self::Restart(options) => stop::restart(&options).await,
@@ -112,6 +124,7 @@ impl Command {
             }
             Self::InstallExtension(options) => install_extension::run(&options),
             Self::Status(options) => status::run(&options).await,
+            Self::Logs(options) => logs::run(&options).await,
             Self::Doctor(options) => doctor::run(&options).await,
             Self::CdpUrl(options) => cdp_url::run(&options),
             Self::Browsers(options) => browsers::run(&options).await,

@@ -1,7 +1,7 @@
 //! `tabwire serve`: runs a relay in the foreground until a signal stops it.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
-
 use std::time::Duration;
 
 use clap::Args;
@@ -15,6 +15,7 @@ use crate::commands::browser_name;
 use crate::config::{BrowserMode, ClientMode, Config, OnDisconnect};
 use crate::direct::{Browser, BrowserUrl};
 use crate::error::Error;
+use crate::log::{Log, Observer, Transcript, trim_output};
 use crate::relay::{Relay, Start};
 use crate::signals::StopSignals;
 
@@ -67,6 +68,13 @@ pub struct ServeOptions {
     /// Largest message accepted from a client or the extension, in MiB
     #[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub max_message_mib: u32,
+    /// Log to the file relay.log only, not to stderr
+    #[arg(long)]
+    pub quiet: bool,
+    /// Write every message to this new file, as lines of JSON. It will contain everything that passes,
+    /// cookies and typed passwords included
+    #[arg(long, value_name = "FILE")]
+    pub record: Option<PathBuf>,
 }
 
 /// The browser that is launched when a client needs one.
@@ -98,19 +106,37 @@ const OUTBOX_LIMIT: usize = 256 << 20;
 
 impl ServeOptions {
     /// Starts a relay. `launch`: the browser that it launches when a client needs one.
-    pub async fn start(&self, launch: Option<LaunchOptions>) -> Result<Relay, Error> {
+    pub async fn start(&self, launch: Option<LaunchOptions>, log: &Log) -> Result<Relay, Error> {
         let home = Home::open()?;
+        if self.quiet {
+            trim_output(&home)?;
+        }
         let direct = match self.browser_url {
             Some(url) => Some(self.attach(&home, url).await?),
             None => None,
         };
+        let transcript = self.record.as_deref().map(Transcript::create).transpose()?;
         let start = Start {
             home,
             port: self.port,
             writes_cdp_url: !self.no_cdp_url_file,
             direct,
+            log: log.clone(),
+            observer: Observer::new(log.clone(), transcript),
         };
-        Relay::start(start, |port| self.config(port, launch)).await
+        let relay = Relay::start(start, |port| self.config(port, launch)).await;
+        if let Some(file) = &self.record {
+            if relay.is_ok() {
+                let file = file.display();
+                print_line!(
+                    "Warning: recording to {file}. It will contain everything that passes, cookies and typed passwords included."
+                );
+            } else {
+                // Otherwise it would be in the way of the next attempt.
+                let _ = std::fs::remove_file(file);
+            }
+        }
+        relay
     }
 
     /// Finds the browser at `--browser-url`.
@@ -152,20 +178,21 @@ impl ServeOptions {
                 OnDisconnect::Keep => tabwire_core::OnDisconnect::Keep,
                 OnDisconnect::CloseCreated => tabwire_core::OnDisconnect::CloseCreated,
             },
+            reports_answers: true,
             // One client must not be able to guess another's ids.
             ..tabwire_core::Config::new(rand::random())
         }
     }
 }
 
-pub async fn run(options: &ServeOptions) -> Result<ExitCode, Error> {
+pub async fn run(options: &ServeOptions, log: &Log) -> Result<ExitCode, Error> {
     let mut stop = StopSignals::new()?;
     let launch = options.on_demand.options();
     if let Some(launch) = &launch {
         // Fail now if there is no such browser.
         detect::choose(launch.browser.as_deref())?;
     }
-    let mut relay = options.start(launch).await?;
+    let mut relay = options.start(launch, log).await?;
     print_line!(
         "Tabwire relay on 127.0.0.1:{}, {}.\nCDP URL: {}.\nBrowsers: {}.",
         relay.port(),

@@ -15,7 +15,7 @@ use crate::commands::CommandLine;
 use crate::error::Error;
 use crate::service::{Manager, Service, Step, is_ours};
 
-/// How long the relay may take to start before the user is pointed to its log.
+/// How long the relay may take to start before the user is pointed to its output.
 const START_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Clone, Args)]
@@ -88,7 +88,7 @@ async fn install(manager: Manager, file: &Path, serve: &[String]) -> Result<(), 
         &std::env::current_exe()?,
         serve,
         (!is_default).then(|| home.path()),
-        &home.relay_log_file(),
+        &home.relay_output_file(),
     )?;
     write(file, &manager.definition(&service)).map_err(failed_to_write(file))?;
     print_line!("Wrote {}.", file.display());
@@ -137,7 +137,7 @@ async fn print_start(manager: Manager, home: &Home) {
     } else {
         print_line!(
             "The relay starts at every login, but has not started yet. To see why, run `{}`.",
-            manager.log_hint(&home.relay_log_file())
+            manager.output_hint(&home.relay_output_file())
         );
     }
 }

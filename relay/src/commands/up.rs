@@ -12,6 +12,7 @@ use crate::commands::launch::BrowserOptions;
 use crate::commands::serve::ServeOptions;
 use crate::commands::{relay_query, table};
 use crate::error::Error;
+use crate::log::Log;
 use crate::relay::Relay;
 use crate::signals::StopSignals;
 
@@ -26,7 +27,7 @@ pub struct UpOptions {
     pub options: BrowserOptions,
 }
 
-pub async fn run(options: &UpOptions) -> Result<ExitCode, Error> {
+pub async fn run(options: &UpOptions, log: &Log) -> Result<ExitCode, Error> {
     if options.serve.browser_url.is_some() {
         return Err(Error::UpWithBrowserUrl);
     }
@@ -36,7 +37,7 @@ pub async fn run(options: &UpOptions) -> Result<ExitCode, Error> {
     if let Some(state) = home.running_relay() {
         join(&home, state, &launch, &mut stop).await?;
     } else {
-        let mut relay = options.serve.start(Some(launch.clone())).await?;
+        let mut relay = options.serve.start(Some(launch.clone()), log).await?;
         let outcome = supervise(&mut relay, &launch, &mut stop).await;
         // Also if the browser could not be launched, so that the files are removed.
         relay.stop().await;

@@ -2,14 +2,17 @@
 //! what has to be restored on a new connection. Decides nothing about the browser.
 
 use std::collections::VecDeque;
+use std::time::Instant;
 
 use serde_json::json;
 use tabwire_core::CdpError;
 use tabwire_core::cdp::{self, Malformed, Request};
+use tabwire_core::ids::MethodName;
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 
-use super::in_flight::InFlight;
+use super::in_flight::{InFlight, Sent};
 use super::message::{self, Kind, Session};
+use super::report::Report;
 use super::upstream::{LinkId, Overrun, Upstream};
 use crate::link::outbox::{self, Outbox};
 
@@ -58,12 +61,19 @@ struct Subscriptions {
 pub struct Client {
     pub outbox: Outbox,
     pub link: Link,
+    pub report: Report,
     in_flight: InFlight,
-    waiting: VecDeque<String>,
+    waiting: VecDeque<Waiting>,
     waiting_bytes: usize,
     subscriptions: Subscriptions,
     /// The sessions that the browser has announced, in that order. They end with the connection.
     sessions: Vec<Session>,
+}
+
+/// A request that cannot be sent yet.
+struct Waiting {
+    text: String,
+    since: Instant,
 }
 
 /// What the hub has to do after a message of the client.
@@ -87,10 +97,11 @@ pub enum Restored {
 }
 
 impl Client {
-    pub fn new(outbox: Outbox, link: Link) -> Self {
+    pub fn new(outbox: Outbox, link: Link, report: Report) -> Self {
         Self {
             outbox,
             link,
+            report,
             in_flight: InFlight::default(),
             waiting: VecDeque::new(),
             waiting_bytes: 0,
@@ -112,23 +123,32 @@ impl Client {
         !self.waiting.is_empty()
     }
 
-    /// Sends a request to the browser, keeps it until that is possible, or answers it.
-    pub fn on_text(&mut self, text: String) -> Asked {
+    /// Sends a request to the browser, keeps it until that is possible, or answers it. `since`: when
+    /// it arrived.
+    pub fn on_text(&mut self, text: String, since: Instant) -> Asked {
         let request = match Request::parse(&text) {
             Ok(request) => request,
             Err(Malformed { id, error }) => {
                 self.send(cdp::error_reply(id, None, &error));
+                let malformed = Sent {
+                    session: None,
+                    method: MethodName::default(),
+                    since,
+                };
+                self.report.answered(&malformed, Some(error.code()));
                 return Asked::Nothing;
             }
         };
         if request.method == BROWSER_CLOSE {
             self.send(empty_reply(&request));
+            self.report.answered(&Sent::new(&request, since), None);
             return Asked::Close;
         }
         match &self.link {
             Link::Open(upstream) => {
-                self.in_flight.add(request.id, request.session.as_deref());
+                self.in_flight.add(request.id, Sent::new(&request, since));
                 self.subscriptions.note(&request);
+                self.report.to_port(&text);
                 match upstream.push(text) {
                     Ok(()) => Asked::Nothing,
                     Err(Overrun) => Asked::Overrun,
@@ -136,30 +156,33 @@ impl Client {
             }
             Link::Closed => Asked::Nothing,
             Link::Opening { .. } | Link::Restoring { .. } => {
-                self.wait(text);
+                self.wait(Waiting { text, since });
                 Asked::Nothing
             }
             Link::Lost => {
-                self.wait(text);
+                self.wait(Waiting { text, since });
                 Asked::Recovery
             }
         }
     }
 
-    fn wait(&mut self, text: String) {
+    fn wait(&mut self, waiting: Waiting) {
+        let Waiting { text, since } = &waiting;
         let size = text.len();
         if !self.waiting.is_empty() && self.waiting_bytes + size > MAX_WAITING_BYTES {
-            if let Ok(request) = Request::parse(&text) {
+            if let Ok(request) = Request::parse(text) {
                 let refused = CdpError::Refused(
                     "Too much is waiting for the browser. Send less until it responds.".to_owned(),
                 );
                 let session = request.session.as_deref();
                 self.send(cdp::error_reply(Some(request.id), session, &refused));
+                let request = Sent::new(&request, *since);
+                self.report.answered(&request, Some(refused.code()));
             }
             return;
         }
         self.waiting_bytes += size;
-        self.waiting.push_back(text);
+        self.waiting.push_back(waiting);
     }
 
     /// The connection is open: restores what the client had switched on before. Returns how many
@@ -170,6 +193,7 @@ impl Client {
                 let requests = self.subscriptions.requests();
                 let pending = requests.len();
                 for request in requests {
+                    self.report.to_port(&request);
                     upstream.push(request)?;
                 }
                 self.link = Link::Restoring { upstream, pending };
@@ -192,8 +216,8 @@ impl Client {
             other => self.link = other,
         }
         self.waiting_bytes = 0;
-        for text in std::mem::take(&mut self.waiting) {
-            if self.on_text(text) == Asked::Overrun {
+        for Waiting { text, since } in std::mem::take(&mut self.waiting) {
+            if self.on_text(text, since) == Asked::Overrun {
                 return Err(Overrun);
             }
         }
@@ -204,7 +228,9 @@ impl Client {
     /// which must not be forwarded, with what it means if it was the last one.
     pub fn on_reply(&mut self, id: i64, text: &str) -> Result<(), Option<Restored>> {
         let Link::Restoring { pending, .. } = &mut self.link else {
-            self.in_flight.remove(id, text);
+            if let Some(request) = self.in_flight.remove(id, text) {
+                self.report.answered(&request, message::error_code(text));
+            }
             return Ok(());
         };
         // Nothing else is in flight.
@@ -230,9 +256,11 @@ impl Client {
     /// it learns on the next connection.
     pub fn on_lost(&mut self) {
         self.link = Link::Lost;
-        for (id, session) in self.in_flight.take() {
+        for (id, request) in self.in_flight.take() {
             let error = CdpError::ExtensionGone;
-            self.send(cdp::error_reply(Some(id), session.as_deref(), &error));
+            let session = request.session.as_deref();
+            self.send(cdp::error_reply(Some(id), session, &error));
+            self.report.answered(&request, Some(error.code()));
         }
         // Children before their parents.
         for session in std::mem::take(&mut self.sessions).into_iter().rev() {
@@ -255,7 +283,8 @@ impl Client {
             recovers: false,
         } = self.link
         {
-            for text in self.waiting {
+            for Waiting { text, .. } in self.waiting {
+                self.report.to_port(&text);
                 let _ = upstream.push(text);
             }
         }
@@ -263,10 +292,12 @@ impl Client {
 
     /// Sends the browser's own message.
     pub fn pass(&self, text: Utf8Bytes) {
+        self.report.to_client(&text);
         self.check(self.outbox.push_shared(text));
     }
 
     pub fn send(&self, text: String) {
+        self.report.to_client(&text);
         self.check(self.outbox.push(text));
     }
 

@@ -16,11 +16,13 @@ use super::browser::{Browser, Recovered};
 use super::client::{Asked, Client, Link, Restored};
 use super::log::Log;
 use super::message::{self, Kind};
+use super::report::Report;
 use super::runtime::{Runtime, State, StrongSignal, WeakSignal};
 use super::upstream::{Event, Limits, LinkId, Loss, Upstream};
 use crate::error::Error;
 use crate::hub::{HubReport, HubSender, ToHub};
 use crate::link::outbox::Outbox;
+use crate::log::Observer;
 use crate::memory::Memory;
 use crate::registry::ExtensionSlot;
 use crate::registry::connections::Connections;
@@ -46,6 +48,7 @@ pub struct Start {
     pub browser: Arc<Browser>,
     pub connections: Arc<Connections>,
     pub limits: Limits,
+    pub observer: Observer,
     pub on_failure: OnFailure,
 }
 
@@ -59,6 +62,7 @@ pub fn start(start: Start) -> HubSender {
         browser: start.browser,
         connections: start.connections,
         limits: start.limits,
+        observer: start.observer,
         on_failure: start.on_failure,
         upstream_events,
         recovery_events,
@@ -81,6 +85,7 @@ struct Hub {
     browser: Arc<Browser>,
     connections: Arc<Connections>,
     limits: Limits,
+    observer: Observer,
     on_failure: OnFailure,
     upstream_events: mpsc::Sender<Event>,
     recovery_events: mpsc::UnboundedSender<Recovery>,
@@ -162,7 +167,12 @@ impl Hub {
             State::Starting | State::Degraded => Link::Lost,
             State::Closing => Link::Closed,
         };
-        self.clients.insert(id, Client::new(outbox, link));
+        let report = Report {
+            client: id,
+            observer: self.observer.clone(),
+            connections: self.connections.clone(),
+        };
+        self.clients.insert(id, Client::new(outbox, link, report));
     }
 
     fn open_link(&mut self, client: ClientId, recovers: bool) -> Link {
@@ -183,7 +193,8 @@ impl Hub {
         let Some(client) = self.clients.get_mut(&id) else {
             return;
         };
-        match client.on_text(text) {
+        client.report.from_client(&text);
+        match client.on_text(text, Instant::now()) {
             Asked::Nothing => {}
             Asked::Close => {
                 if !matches!(client.link, Link::Open(_)) {
@@ -216,6 +227,7 @@ impl Hub {
         let Some(client) = self.client(link) else {
             return;
         };
+        client.report.from_port(&text);
         let kind = message::classify(&text);
         if let Kind::Reply { id } = kind {
             match client.on_reply(id, &text) {

@@ -84,6 +84,24 @@ pub fn read_reply(text: &str) -> (Option<String>, bool) {
     })
 }
 
+/// The error code of a reply; `None` if it succeeded. A long result is not read.
+pub fn error_code(reply: &str) -> Option<i64> {
+    #[derive(Deserialize)]
+    struct Reply {
+        error: Option<Fault>,
+    }
+    #[derive(Deserialize)]
+    struct Fault {
+        code: i64,
+    }
+    let after_id = reply.split_once(',').map_or("", |(_, rest)| rest);
+    if reply.starts_with("{\"id\":") && after_id.starts_with("\"result\"") {
+        return None;
+    }
+    let reply: Reply = serde_json::from_str(reply).ok()?;
+    reply.error.map(|error| error.code)
+}
+
 /// The session that `Target.attachedToTarget` announces.
 pub fn read_attached(text: &str) -> Option<Session> {
     #[derive(Deserialize)]
@@ -185,6 +203,22 @@ mod tests {
         assert_eq!(read_attached(attached), Some(session));
         let detached = r#"{"method":"Target.detachedFromTarget","params":{"sessionId":"S"}}"#;
         assert_eq!(read_detached(detached), Some("S".to_owned()));
+    }
+
+    #[test]
+    fn reads_the_error_code_of_a_reply() {
+        let error = r#""error":{"code":-32601,"message":"no"}"#;
+        assert_eq!(error_code(&format!(r#"{{"id":1,{error}}}"#)), Some(-32601));
+        assert_eq!(
+            error_code(&format!(r#"{{ {error}, "id": 1 }}"#)),
+            Some(-32601)
+        );
+        assert_eq!(
+            error_code(&format!(r#"{{"id":1,"result":{{{error}}}}}"#)),
+            None
+        );
+        assert_eq!(error_code(r#"{ "id": 1, "result": {} }"#), None);
+        assert_eq!(error_code("nonsense"), None);
     }
 
     #[test]

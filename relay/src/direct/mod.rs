@@ -2,7 +2,7 @@
 //! Clients use it at the same address, with the same token, names and slots.
 //!
 //! Each client has its own WebSocket to the browser, and messages pass as they are. What is read of
-//! them is what recovery needs:
+//! them is what recovery and the log need:
 //!
 //! 1. The connection to the browser is lost (`upstream`): the client stays connected, requests in
 //!    flight fail, and its sessions end (`client`).
@@ -20,6 +20,7 @@ mod in_flight;
 mod log;
 mod message;
 mod port;
+mod report;
 mod runtime;
 mod upstream;
 mod url;

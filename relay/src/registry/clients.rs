@@ -128,6 +128,14 @@ impl Clients {
         }
     }
 
+    /// Calls `use_name` with what a client calls itself; empty if it has left.
+    pub fn with_name(&self, id: ClientId, use_name: impl FnOnce(&str)) {
+        match self.map.get(&id) {
+            Some(client) => use_name(&client.info.name),
+            None => use_name(""),
+        }
+    }
+
     /// What people call this client, with its process if that is known.
     pub fn display_name(&self, id: ClientId) -> Option<String> {
         let client = self.map.get(&id)?;

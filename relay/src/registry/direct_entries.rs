@@ -26,6 +26,7 @@ impl Registry {
             browser: browser.clone(),
             connections: connections.clone(),
             limits: self.limits,
+            observer: self.observer.clone(),
             on_failure,
         });
         let mut entries = self.lock();

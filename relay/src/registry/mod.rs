@@ -22,6 +22,7 @@ pub use self::extension::{ExtensionSlot, Identity};
 use crate::config::{BrowserMode, ClientMode};
 use crate::direct;
 use crate::hub::{self, HubReport, HubSender};
+use crate::log::Observer;
 
 /// A folder can be loaded in any number of profiles. Each has a hub of its own.
 const MAX_BROWSERS: usize = 64;
@@ -34,6 +35,8 @@ pub struct Registry {
     client_mode: ClientMode,
     core: tabwire_core::Config,
     limits: direct::Limits,
+    /// For the hubs.
+    pub observer: Observer,
     entries: Mutex<Vec<Entry>>,
     /// The last id of a link. Ids are unique among all browsers.
     last_id: Arc<AtomicU64>,
@@ -83,6 +86,7 @@ impl Registry {
         (mode, client_mode): (BrowserMode, ClientMode),
         core: tabwire_core::Config,
         limits: direct::Limits,
+        observer: Observer,
     ) -> (Self, mpsc::UnboundedReceiver<HubReport>) {
         let (reports, reported) = mpsc::unbounded_channel();
         let registry = Self {
@@ -90,6 +94,7 @@ impl Registry {
             client_mode,
             core,
             limits,
+            observer,
             entries: Mutex::default(),
             last_id: Arc::default(),
             preferred: Mutex::default(),
@@ -108,7 +113,12 @@ impl Registry {
         let mut core = self.core.clone();
         // Ids of one browser must not be guessable from those of another.
         core.seed ^= rand::random::<u64>();
-        let hub = hub::start(core, connections.clone(), self.reports.clone());
+        let hub = hub::start(
+            core,
+            connections.clone(),
+            self.observer.clone(),
+            self.reports.clone(),
+        );
         Entry {
             hub,
             connections,

@@ -1,6 +1,7 @@
 #![allow(clippy::panic)]
 use super::clients::{ClientInfo, ClientSlot, Clients};
 use super::*;
+use crate::log::Log;
 
 fn connections(mode: ClientMode) -> Arc<Connections> {
     Arc::new(Connections::new(mode, Arc::default()))
@@ -30,7 +31,8 @@ fn registry(mode: BrowserMode) -> Registry {
         max_message: 1 << 20,
         outbox: 1 << 20,
     };
-    Registry::new((mode, ClientMode::SingleActive), core, limits).0
+    let observer = Observer::new(Log::new(), None);
+    Registry::new((mode, ClientMode::SingleActive), core, limits, observer).0
 }
 
 #[test]

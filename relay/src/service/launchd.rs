@@ -3,12 +3,17 @@
 use crate::service::{MARK, Service};
 
 pub const LABEL: &str = "dev.tabwire.relay";
+const QUIET: &str = "--quiet";
 
 pub fn agent(service: &Service) -> String {
     let mut command = vec![service.program.as_str(), "serve"];
+    // launchd keeps no log, and does not limit the size of the output.
+    if !service.options.iter().any(|option| option == QUIET) {
+        command.push(QUIET);
+    }
     command.extend(service.options.iter().map(String::as_str));
     let command: String = command.into_iter().map(|word| string(2, word)).collect();
-    let log = string(1, &service.log);
+    let output = string(1, &service.output);
     format!(
         r#"<?xml version="1.0" encoding="UTF-8"?>
 <!-- {MARK}. It overwrites this file. -->
@@ -30,8 +35,8 @@ pub fn agent(service: &Service) -> String {
 	<key>ProcessType</key>
 	<string>Interactive</string>
 	<key>StandardOutPath</key>
-{log}	<key>StandardErrorPath</key>
-{log}</dict>
+{output}	<key>StandardErrorPath</key>
+{output}</dict>
 </plist>
 "#,
         environment = environment(service),

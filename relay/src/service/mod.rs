@@ -24,8 +24,8 @@ pub struct Service {
     options: Vec<String>,
     /// Tabwire's home, if it is not the default.
     home: Option<String>,
-    /// Where the output goes if the manager keeps no log.
-    log: String,
+    /// Where the output goes if the manager does not keep it.
+    output: String,
 }
 
 impl Service {
@@ -33,7 +33,7 @@ impl Service {
         program: &Path,
         options: &[String],
         home: Option<&Path>,
-        log: &Path,
+        output: &Path,
     ) -> Result<Self, Error> {
         for option in options {
             check(option)?;
@@ -42,7 +42,7 @@ impl Service {
             program: text(program)?,
             options: options.to_vec(),
             home: home.map(text).transpose()?,
-            log: text(log)?,
+            output: text(output)?,
         })
     }
 }
@@ -178,10 +178,10 @@ impl Manager {
     }
 
     /// Where a service that does not start says why.
-    pub fn log_hint(self, log: &Path) -> String {
+    pub fn output_hint(self, output: &Path) -> String {
         match self {
             Self::Systemd => "journalctl --user -u tabwire".to_owned(),
-            Self::Launchd { .. } => format!("cat {}", quote(&log.to_string_lossy())),
+            Self::Launchd { .. } => format!("cat {}", quote(&output.to_string_lossy())),
         }
     }
 }

@@ -18,7 +18,7 @@ fn service(program: &Path, options: &[&str], home: Option<&Path>) -> Service {
         program,
         &options,
         home,
-        Path::new("/home/ann/.tabwire/relay.log"),
+        Path::new("/home/ann/.tabwire/relay.out"),
     )
     .unwrap()
 }
@@ -106,7 +106,7 @@ fn launchd_reads_the_agent_as_it_is_meant() {
     assert_eq!(text("Label"), Some("dev.tabwire.relay"));
     assert_eq!(
         text("StandardErrorPath"),
-        Some("/home/ann/.tabwire/relay.log")
+        Some("/home/ann/.tabwire/relay.out")
     );
     let command = agent
         .get("ProgramArguments")
@@ -115,7 +115,13 @@ fn launchd_reads_the_agent_as_it_is_meant() {
     let command: Vec<_> = command.iter().filter_map(Value::as_string).collect();
     assert_eq!(
         command,
-        [path.to_str().unwrap(), "serve", "--port", AWKWARD]
+        [
+            path.to_str().unwrap(),
+            "serve",
+            "--quiet",
+            "--port",
+            AWKWARD
+        ]
     );
     let environment = agent.get("EnvironmentVariables").unwrap();
     let home = environment
