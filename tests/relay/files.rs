@@ -74,10 +74,16 @@ async fn files_are_private_under_any_umask() {
         let home = relay.home();
         assert_eq!(mode(&home), 0o700, "umask {umask}");
         relay.installation();
-        for name in ["auth-token", "cdp-url", "state.json", "paired.json"] {
+        for name in [
+            "auth-token",
+            "cdp-url",
+            "state.json",
+            "paired.json",
+            "relay.log",
+        ] {
             assert_eq!(mode(&home.join(name)), 0o600, "{name}, umask {umask}");
         }
-        assert_eq!(names_in(&home).len(), 5, "{:?}", names_in(&home));
+        assert_eq!(names_in(&home).len(), 6, "{:?}", names_in(&home));
     }
 }
 
@@ -232,7 +238,7 @@ async fn fifty_simultaneous_starts_agree_on_one_token() {
     assert_eq!(statuses, [200; 50]);
     assert_eq!(
         names_in(&relays[0].home()),
-        ["auth-token", "cdp-url", "state.json"],
+        ["auth-token", "cdp-url", "relay.log", "state.json"],
         "no temporary files are left"
     );
 }
@@ -249,7 +255,7 @@ async fn signals_close_connections_and_remove_the_files() {
         });
         let stopped = relay.stop(signal).await;
         assert_eq!(stopped.exit.code, Some(0), "{:?}", stopped.exit);
-        let left = ["auth-token", "paired.json", "paired.lock"];
+        let left = ["auth-token", "paired.json", "paired.lock", "relay.log"];
         assert_eq!(names_in(&stopped.home), left, "{signal:?}");
         let (client, extension) = closing.await.unwrap();
         assert_eq!(client.unwrap().0, 1001);

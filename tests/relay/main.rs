@@ -6,6 +6,7 @@
     clippy::panic
 )]
 
+mod background;
 mod browsers;
 mod command_line;
 mod debug_http;
@@ -17,12 +18,14 @@ mod files;
 mod gate;
 mod leftovers;
 mod limits;
+mod logs;
 mod machine;
 mod many_browsers;
 mod pairing;
 #[cfg(target_os = "linux")]
 mod peers;
 mod proofs;
+mod record;
 mod replies;
 mod secrecy;
 #[cfg(target_os = "linux")]
