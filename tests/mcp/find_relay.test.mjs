@@ -46,7 +46,9 @@ test('starts a relay that outlives the server, and explains how to load the exte
     assert.match(text, /`tabwire up`/);
     await lonely.stop();
     assert.ok((await fetch(`http://127.0.0.1:${port}/`)).ok, 'the relay outlives the server');
-    assert.equal((await stat(path.join(home.path, 'relay.log'))).mode & 0o077, 0);
+    for (const name of ['relay.log', 'relay.out']) {
+      assert.equal((await stat(path.join(home.path, name))).mode & 0o077, 0, name);
+    }
   } finally {
     await lonely.stop();
     await stopRelayOf(home);

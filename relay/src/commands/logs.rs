@@ -46,11 +46,13 @@ async fn print(options: &LogsOptions, home: Home) -> io::Result<()> {
             path.display()
         );
     }
-    while options.follow {
+    if !options.follow {
+        return Ok(());
+    }
+    loop {
         tokio::time::sleep(POLL_INTERVAL).await;
         reader.read_new(&mut |line| writeln!(stdout, "{line}"))?;
     }
-    Ok(())
 }
 
 /// Prints the last lines; all of them if `lines` is 0.

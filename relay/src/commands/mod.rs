@@ -103,8 +103,8 @@ pub enum Command {
 impl Command {
     pub fn logs_to_stderr(&self) -> bool {
         match self {
-            Self::Serve(options) => !options.quiet,
-            Self::Up(options) => !options.serve.quiet,
+            Self::Serve(options) => !options.logging.quiet,
+            Self::Up(options) => !options.serve.logging.quiet,
             _ => true,
         }
     }

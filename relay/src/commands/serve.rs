@@ -68,6 +68,13 @@ pub struct ServeOptions {
     /// Largest message accepted from a client or the extension, in MiB
     #[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub max_message_mib: u32,
+    #[command(flatten)]
+    pub logging: Logging,
+}
+
+/// What is written down.
+#[derive(Debug, Clone, Args)]
+pub struct Logging {
     /// Log to the file relay.log only, not to stderr
     #[arg(long)]
     pub quiet: bool,
@@ -75,6 +82,27 @@ pub struct ServeOptions {
     /// cookies and typed passwords included
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
+}
+
+impl Logging {
+    fn observer(&self, log: &Log) -> Result<Observer, Error> {
+        let transcript = self.record.as_deref().map(Transcript::create);
+        Ok(Observer::new(log.clone(), transcript.transpose()?))
+    }
+
+    /// The relay has started, or failed to.
+    fn on_start(&self, has_started: bool) {
+        let Some(file) = &self.record else { return };
+        if has_started {
+            let file = file.display();
+            print_line!(
+                "Warning: recording to {file}. It will contain everything that passes, cookies and typed passwords included."
+            );
+        } else {
+            // Otherwise it would be in the way of the next attempt.
+            let _ = std::fs::remove_file(file);
+        }
+    }
 }
 
 /// The browser that is launched when a client needs one.
@@ -108,34 +136,23 @@ impl ServeOptions {
     /// Starts a relay. `launch`: the browser that it launches when a client needs one.
     pub async fn start(&self, launch: Option<LaunchOptions>, log: &Log) -> Result<Relay, Error> {
         let home = Home::open()?;
-        if self.quiet {
+        if self.logging.quiet {
             trim_output(&home)?;
         }
         let direct = match self.browser_url {
             Some(url) => Some(self.attach(&home, url).await?),
             None => None,
         };
-        let transcript = self.record.as_deref().map(Transcript::create).transpose()?;
         let start = Start {
             home,
             port: self.port,
             writes_cdp_url: !self.no_cdp_url_file,
             direct,
             log: log.clone(),
-            observer: Observer::new(log.clone(), transcript),
+            observer: self.logging.observer(log)?,
         };
         let relay = Relay::start(start, |port| self.config(port, launch)).await;
-        if let Some(file) = &self.record {
-            if relay.is_ok() {
-                let file = file.display();
-                print_line!(
-                    "Warning: recording to {file}. It will contain everything that passes, cookies and typed passwords included."
-                );
-            } else {
-                // Otherwise it would be in the way of the next attempt.
-                let _ = std::fs::remove_file(file);
-            }
-        }
+        self.logging.on_start(relay.is_ok());
         relay
     }
 

@@ -36,7 +36,7 @@ pub fn put_answer(line: &mut String, now: SystemTime, name: &str, answer: &Answe
         let _ = write!(line, "{}", answer.client);
     });
     put_column(line, SESSION_LENGTH, |line| {
-        put_session(line, answer.session)
+        put_session(line, answer.session);
     });
     let tenths = answer.took.as_micros() / 100;
     let _ = write!(line, "{:>6}.{}ms ", tenths / 10, tenths % 10);

@@ -110,10 +110,7 @@ impl Queue {
 
     fn run(&self, delay: Duration, mut sink: impl Sink) {
         let mut batch = String::new();
-        loop {
-            let Some(lost) = self.take(delay, &mut batch) else {
-                break;
-            };
+        while let Some(lost) = self.take(delay, &mut batch) {
             if sink.write(&batch, lost).is_break() {
                 break;
             }
