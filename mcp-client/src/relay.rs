@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, SystemTime};
 
+use command_fds::{CommandFdExt as _, FdMapping};
 use tabwire_home::{
     BrowserReport, DEFAULT_PORT, RelayStatus, SlotReport, State, Token, get_json,
     get_json_with_token, open_to_append,
@@ -183,7 +184,18 @@ fn open_output(path: &Path) -> io::Result<File> {
 
 /// In a process group of its own, so that signals to this process do not reach it.
 fn spawn(settings: &Settings, port: u16, output: File) -> io::Result<Child> {
+    let nothing = |child_fd| -> io::Result<FdMapping> {
+        let parent_fd = File::open("/dev/null")?.into();
+        Ok(FdMapping {
+            parent_fd,
+            child_fd,
+        })
+    };
     Command::new(&settings.program)
+        // `tabwire pipe` has inherited these from its client, which would wait for the relay to close
+        // them.
+        .fd_mappings(vec![nothing(3)?, nothing(4)?])
+        .map_err(io::Error::other)?
         .args(["serve", "--quiet", "--port", &port.to_string()])
         .env("TABWIRE_HOME", settings.home.path())
         .current_dir(settings.home.path())

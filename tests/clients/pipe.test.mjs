@@ -1,7 +1,8 @@
 /** Clients that launch a browser and use it over a pipe, with `tabwire pipe` as that browser. */
 
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
@@ -12,7 +13,14 @@ import puppeteer from 'puppeteer-core';
 import { openTabs, useChain } from '../harness/chain.mjs';
 import { browserPid, browserPids, isBrowserRunning } from '../harness/launched.mjs';
 import { LAUNCH, startPipe, writeScript } from '../harness/pipe_client.mjs';
-import { startChromium, startRelay, temporaryFolder, until } from '../harness/processes.mjs';
+import {
+  TABWIRE,
+  freePort,
+  startChromium,
+  startRelay,
+  temporaryFolder,
+  until,
+} from '../harness/processes.mjs';
 import { connectRaw } from '../harness/raw_client.mjs';
 
 const shared = useChain({
@@ -23,8 +31,10 @@ const shared = useChain({
 async function inNewHome(use) {
   const home = await temporaryFolder('pipe');
   await use(home);
-  const left = await readdir(path.join(home.path, 'temporary')).catch(() => []);
-  assert.deepEqual(left, [], 'no temporary profile is left');
+  await until('no temporary profile is left', async () => {
+    const left = await readdir(path.join(home.path, 'temporary')).catch(() => []);
+    return left.length === 0;
+  });
   await home.remove();
 }
 
@@ -118,6 +128,32 @@ test('joins a browser by its name only if it is connected', async () => {
   assert.match(unknown.output(), /The browser 'other' is not connected/);
 });
 
+test('--join starts a relay, which keeps nothing of the client', () =>
+  inNewHome(async (home) => {
+    const port = await freePort();
+    const chromium = await startChromium({ relay: { port, home } });
+    const pipe = startPipe({ home, options: ['--join', '--port', String(port)] });
+    assert.match((await pipe.send('Browser.getVersion')).product, /Chrome/);
+    pipe.leave();
+    await pipe.closed;
+    const env = { ...process.env, TABWIRE_HOME: home.path };
+    execFileSync(TABWIRE, ['stop', '--relay'], { env, stdio: 'ignore' });
+    await chromium.stop();
+  }));
+
+test('a client that leaves while it waits is not served', async () => {
+  const { chain } = shared;
+  const holder = await connectRaw(chain.cdpUrl);
+  const pipe = startPipe({ home: chain.relay.home, options: [] });
+  pipe.leave();
+  assert.deepEqual(await pipe.exited, [0, null]);
+  const stopped = startPipe({ home: chain.relay.home, options: [] });
+  await once(stopped.child, 'spawn');
+  stopped.child.kill('SIGTERM');
+  await stopped.exited;
+  await holder.close();
+});
+
 test('a browser that the relay launches for clients is joined', async () => {
   const relay = await startRelay({ args: LAUNCH, env: { DISPLAY: '' } });
   const pipe = startPipe({ home: relay.home, options: [] });
@@ -167,6 +203,21 @@ for (const [how, end] of Object.entries({
       await until('its profile is gone', async () => (await browserPids(home)).length === 0);
     }));
 }
+
+test('a browser that does not notice the end of its client is stopped', () =>
+  inNewHome(async (home) => {
+    const browser = path.join(home.path, 'deaf');
+    await writeFile(browser, '#!/bin/sh\nexec sleep 600\n', { mode: 0o755 });
+    const pipe = startPipe({ home, options: ['--launch', browser] });
+    const pid = await until('watchdog and browser are running', () => {
+      const { stdout } = spawnSync('pgrep', ['-P', String(pipe.child.pid)], { encoding: 'utf8' });
+      const [, second] = stdout.split('\n').filter(Boolean).map(Number);
+      return second;
+    });
+    pipe.leave();
+    await pipe.exited;
+    assert.equal(isBrowserRunning(pid), false);
+  }));
 
 test('it ends with its browser', () =>
   inNewHome(async (home) => {

@@ -47,6 +47,8 @@ export function startPipe({ home, options = LAUNCH, args = ['--headless=new'] })
     child,
     output: capture(child),
     exited: once(child, 'exit'),
+    /** When nobody holds its descriptors any more. Libraries wait for this. */
+    closed: once(child, 'close'),
     /** Resolves with the result. */
     send: (method, params = {}) =>
       new Promise((resolve) => {

@@ -12,7 +12,7 @@ use clap::Args;
 use tabwire_home::{Home, RelayStatus, Token, get_json};
 
 use crate::browser::detect;
-use crate::commands::session::{SessionOptions, seconds};
+use crate::commands::session::{RelayOptions, SessionOptions, seconds};
 use crate::commands::{absolute, browser_name, exit_code, relay_query};
 use crate::error::Error;
 use crate::pipe::{self, BrowserArguments, ClientPipe, OwnBrowser, Socket};
@@ -34,6 +34,8 @@ pub struct PipeOptions {
     /// [default: the first one found]
     #[arg(long, value_name = "BROWSER", conflicts_with_all = ["join", "browser"])]
     pub launch: Option<String>,
+    #[command(flatten)]
+    pub relay: RelayOptions,
     /// Seconds to wait while another client is using the browser
     #[arg(long, value_name = "SECONDS", default_value_t = 20.0, value_parser = seconds)]
     pub standby: f64,
@@ -50,7 +52,13 @@ pub async fn run(options: &PipeOptions) -> Result<ExitCode, Error> {
     let mut stop = StopSignals::new()?;
     let home = Home::open()?;
     let arguments = BrowserArguments::new(&options.arguments);
-    if let Some(socket) = options.find(&home, &arguments).await? {
+    let client_left = client.watch()?;
+    let found = tokio::select! {
+        found = options.find(&home, &arguments) => found?,
+        () = stop.recv() => return Ok(ExitCode::SUCCESS),
+        () = client_left.wait() => return Ok(ExitCode::SUCCESS),
+    };
+    if let Some(socket) = found {
         tokio::select! {
             ended = pipe::bridge(client, socket) => ended?,
             () = stop.recv() => {}
@@ -60,7 +68,7 @@ pub async fn run(options: &PipeOptions) -> Result<ExitCode, Error> {
     let browser = detect::choose(options.launch.as_deref())?;
     let mut own = OwnBrowser::launch(home, &browser, arguments, client)?;
     let status = tokio::select! {
-        status = own.exited() => status,
+        status = own.ended(&client_left) => status,
         () = stop.recv() => None,
     };
     own.close().await;
@@ -94,7 +102,7 @@ impl PipeOptions {
     /// Returns the relay's port when a browser is connected to it that no other client is using.
     async fn wait_for_browser(&self) -> Result<u16, Error> {
         let session = SessionOptions {
-            port: None,
+            port: self.relay.port,
             browser: self.browser.clone(),
             standby: self.standby,
             memory: 0,
@@ -113,6 +121,9 @@ impl PipeOptions {
             }
         }
         words.extend(self.join.then(|| "--join".to_owned()));
+        if let Some(port) = self.relay.port {
+            words.extend(["--port".to_owned(), port.to_string()]);
+        }
         words.extend(["--standby".to_owned(), self.standby.to_string()]);
         words
     }
@@ -204,6 +215,7 @@ mod tests {
             browser: Some("work".to_owned()),
             join: true,
             launch: None,
+            relay: RelayOptions { port: None },
             standby: 5.0,
             arguments: Vec::new(),
         };

@@ -27,6 +27,6 @@ mod url;
 
 pub use browser::{Browser, Found, Launcher};
 pub use hub::{OnFailure, Start, start};
-pub use port::is_browser;
+pub use port::{check_owner, is_browser};
 pub use upstream::Limits;
 pub use url::BrowserUrl;

@@ -3,6 +3,8 @@
 //!
 //! Only `Browser.close` is not passed on: the client would close a browser that it did not launch.
 
+use std::io;
+
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt as _, StreamExt as _};
 use tabwire_core::cdp::{self, Request};
@@ -19,7 +21,7 @@ pub async fn bridge(client: ClientPipe, socket: Socket) -> Result<(), Error> {
     let (to_browser, from_browser) = socket.split();
     let last_reply = tokio::select! {
         left = pass_requests(from_client, to_browser) => left?,
-        gone = pass_messages(from_browser, &mut to_client) => return Err(gone),
+        ended = pass_messages(from_browser, &mut to_client) => return ended,
     };
     if let Some(reply) = last_reply {
         to_client.send(&reply).await?;
@@ -51,18 +53,19 @@ fn reply_to_close(text: &str) -> Option<String> {
     (request.method == "Browser.close").then(|| cdp::reply(request.id, None, "{}"))
 }
 
-/// Returns when the browser has left, with the reason.
-async fn pass_messages(mut from: SplitStream<Socket>, to: &mut MessageWriter) -> Error {
-    let gone = |reason: &str| Error::PipeBrowserGone {
-        reason: reason.to_owned(),
+/// Returns when the client has left. Fails when the browser has, with the reason.
+async fn pass_messages(mut from: SplitStream<Socket>, to: &mut MessageWriter) -> Result<(), Error> {
+    let gone = |reason: &str| {
+        Err(Error::PipeBrowserGone {
+            reason: reason.to_owned(),
+        })
     };
     loop {
         match from.next().await {
-            Some(Ok(Message::Text(text))) => {
-                if let Err(error) = to.send(&text).await {
-                    return error.into();
-                }
-            }
+            Some(Ok(Message::Text(text))) => match to.send(&text).await {
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
+                sent => sent?,
+            },
             Some(Ok(Message::Close(Some(frame)))) => return gone(&frame.reason),
             Some(Ok(Message::Close(None))) | None => return gone("It closed the connection."),
             // Pings are answered by the library.

@@ -6,9 +6,12 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileTypeExt as _;
 use std::os::unix::net::UnixStream as StdUnixStream;
+use std::thread;
 
 use command_fds::{CommandFdExt as _, FdMapping};
 use filedescriptor::FileDescriptor;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
 use tokio::io::{
     AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader,
     BufWriter,
@@ -16,6 +19,7 @@ use tokio::io::{
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 use tokio::process::Command;
+use tokio::sync::watch;
 
 use crate::error::Error;
 
@@ -35,6 +39,20 @@ impl ClientPipe {
             from_client: inherited(FROM_CLIENT)?,
             to_client: inherited(TO_CLIENT)?,
         })
+    }
+
+    /// Notices when the client leaves, without reading what it sends.
+    pub fn watch(&self) -> io::Result<HangUp> {
+        let file = self.from_client.try_clone()?;
+        let (left, has_left) = watch::channel(false);
+        // Waiting asynchronously would make the descriptor non-blocking for the browser, too.
+        thread::spawn(move || {
+            // Without flags, only the end of the pipe is reported.
+            let mut ends = [PollFd::new(&file, PollFlags::empty())];
+            while poll(&mut ends, None) == Err(Errno::INTR) {}
+            left.send_replace(true);
+        });
+        Ok(HangUp(has_left))
     }
 
     /// Gives both descriptors to a browser that is about to be started.
@@ -98,6 +116,16 @@ fn socket(file: File) -> io::Result<UnixStream> {
     let socket = StdUnixStream::from(OwnedFd::from(file));
     socket.set_nonblocking(true)?;
     UnixStream::from_std(socket)
+}
+
+/// Watches the client's end of the pipe.
+pub struct HangUp(watch::Receiver<bool>);
+
+impl HangUp {
+    /// Resolves when the client has closed its end, as it does at the latest when it exits.
+    pub async fn wait(&self) {
+        let _ = self.0.clone().wait_for(|has_left| *has_left).await;
+    }
 }
 
 struct Input<R> {

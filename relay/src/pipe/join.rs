@@ -46,7 +46,10 @@ pub async fn open_profile(profile: &Path) -> Result<Option<Socket>, Error> {
         return Err(in_use());
     }
     let request = request(&format!("ws://127.0.0.1:{port}{path}"))?;
-    connect(port, request).await.map(Some)
+    let socket = connect(port, request).await?;
+    // Another user's program may have taken the port of a browser that ended.
+    direct::check_owner(socket.get_ref()).map_err(|_| in_use())?;
+    Ok(Some(socket))
 }
 
 fn request(url: &str) -> Result<Request, Error> {

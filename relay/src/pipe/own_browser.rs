@@ -9,7 +9,7 @@ use tabwire_home::Home;
 use tokio::process::Command;
 
 use super::arguments::BrowserArguments;
-use super::client_pipe::ClientPipe;
+use super::client_pipe::{ClientPipe, HangUp};
 use crate::browser::detect::Browser;
 use crate::browser::launch::RunningBrowser;
 use crate::browser::process::LaunchedProcess;
@@ -18,6 +18,8 @@ use crate::browser::{leftovers, profile};
 use crate::error::Error;
 
 const OPENED_POLL: Duration = Duration::from_millis(100);
+/// How long the browser may take to notice that its client has left.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub struct OwnBrowser {
     home: Home,
@@ -72,8 +74,20 @@ impl OwnBrowser {
         });
     }
 
-    /// Resolves when the browser has exited, which it does when its client closes the pipe.
-    pub async fn exited(&mut self) -> Option<ExitStatus> {
+    /// Resolves when the browser has exited, which it does when its client closes the pipe, or when it
+    /// should have. `None` then.
+    pub async fn ended(&mut self, client: &HangUp) -> Option<ExitStatus> {
+        let overdue = async {
+            client.wait().await;
+            tokio::time::sleep(EXIT_TIMEOUT).await;
+        };
+        tokio::select! {
+            status = self.exited() => status,
+            () = overdue => None,
+        }
+    }
+
+    async fn exited(&mut self) -> Option<ExitStatus> {
         tokio::select! {
             status = self.running.exited() => return status,
             () = opened(&self.profile, self.process.pid()) => {}
