@@ -3,12 +3,13 @@
 
 use std::fs;
 use std::os::unix::fs::chown;
+use std::process::Stdio;
 use std::sync::Arc;
 
 use rustix::process::{Pid, Signal, geteuid, kill_process};
-use tabwire_tests::{EXTENSION_ID, Relay, StartOptions, binary, http, until, within};
+use tabwire_tests::{EXTENSION_ID, Relay, StartOptions, binary, http, run, until, within};
 use tempfile::TempDir;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::process::Command;
 
 const NOBODY: u32 = 65534;
@@ -258,4 +259,44 @@ async fn start_as_in_wsl(launcher: &[&str]) -> (Relay, TempDir) {
     })
     .await;
     (relay, folder)
+}
+
+/// Responds to every request as a browser's debugging port does to `/json/version`, and prints its
+/// port first.
+const SQUATTER: &str = r#"
+    use IO::Socket::INET;
+    $| = 1;
+    my $server = IO::Socket::INET->new(LocalAddr => "127.0.0.1", Listen => 5) or die;
+    print $server->sockport, "\n";
+    my $body = '{"Browser":"Chrome/1","webSocketDebuggerUrl":"ws://127.0.0.1/devtools/browser/1"}';
+    while (my $client = $server->accept) {
+        while (defined(my $line = <$client>)) { last if $line eq "\r\n" }
+        push @clients, $client;
+        print $client "HTTP/1.1 200 OK\r\nContent-Length: ", length $body, "\r\n\r\n$body";
+    }
+"#;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn debugging_port_of_another_user_is_no_browser() {
+    if !is_root() {
+        return;
+    }
+    let mut squatter = Command::new(AS_NOBODY[0])
+        .args(&AS_NOBODY[1..])
+        .args(["perl", "-e", SQUATTER])
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(squatter.stdout.take().unwrap()).lines();
+    let line = within("the squatter listens", lines.next_line()).await;
+    let url = format!("http://127.0.0.1:{}", line.unwrap().unwrap());
+    let home = TempDir::new().unwrap();
+    let arguments = ["serve", "--port", "0", "--browser-url", &url];
+    let exit = run(&home.path().join("home"), &arguments, &[]);
+    assert_eq!(exit.code, Some(1));
+    assert!(
+        exit.stderr.contains("it belongs to another user"),
+        "{exit:?}"
+    );
 }

@@ -1,7 +1,7 @@
 //! Connections to a browser's debugging port: what it serves over HTTP, and the address of its
 //! WebSocket. Never connects to another machine.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes, to_bytes};
@@ -59,8 +59,11 @@ pub async fn connect(url: BrowserUrl) -> Result<TcpStream, Fault> {
 /// Another user's program may have taken the port of a browser that ended. Call this when the port
 /// has responded: the kernel names no owner before it has accepted the connection.
 pub fn check_owner(stream: &TcpStream) -> Result<(), Fault> {
-    let address = stream.peer_addr()?;
-    let peer = Peer::identify(stream, address);
+    check_owner_of(stream.local_addr()?, stream.peer_addr()?)
+}
+
+fn check_owner_of(own: SocketAddr, peer: SocketAddr) -> Result<(), Fault> {
+    let peer = Peer::identify(own, peer);
     peer.map_err(|refused| Fault::Owner(refused.to_string()))?;
     Ok(())
 }
@@ -91,7 +94,9 @@ pub async fn get(url: BrowserUrl, path: &str) -> Result<Bytes, Fault> {
 
 async fn fetch(url: BrowserUrl, path: &str) -> Result<Bytes, Fault> {
     let not_a_browser = |error: hyper::Error| Fault::NotABrowser(error.to_string());
-    let stream = TokioIo::new(connect(url).await?);
+    let stream = connect(url).await?;
+    let (own, peer) = (stream.local_addr()?, stream.peer_addr()?);
+    let stream = TokioIo::new(stream);
     let (mut sender, connection) = http1::handshake(stream).await.map_err(not_a_browser)?;
     // Ends with the sender.
     tokio::spawn(connection);
@@ -100,6 +105,7 @@ async fn fetch(url: BrowserUrl, path: &str) -> Result<Bytes, Fault> {
         .body(Body::empty())
         .map_err(|error| Fault::NotABrowser(error.to_string()))?;
     let response = sender.send_request(request).await.map_err(not_a_browser)?;
+    check_owner_of(own, peer)?;
     let status = response.status();
     if status != StatusCode::OK {
         return Err(Fault::NotABrowser(format!("{path} returned {status}")));

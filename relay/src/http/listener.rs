@@ -79,7 +79,11 @@ pub async fn accept(listener: TcpListener, routes: Router, http_timeout: Duratio
                 continue;
             }
         };
-        match Peer::identify(&stream, address) {
+        let identified = match stream.local_addr() {
+            Ok(own) => Peer::identify(own, address),
+            Err(_) => Err(Refused::UnknownOwner),
+        };
+        match identified {
             Ok(peer) => {
                 let extensions = (peer, websocket_places.clone());
                 let serving = serve(stream, extensions, routes.clone(), http_timeout);

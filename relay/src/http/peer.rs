@@ -10,8 +10,6 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 #[cfg(target_os = "linux")]
 use std::sync::LazyLock;
 
-use tokio::net::TcpStream;
-
 #[cfg(target_os = "linux")]
 mod process;
 #[cfg(target_os = "linux")]
@@ -59,22 +57,20 @@ impl fmt::Display for Refused {
 }
 
 impl Peer {
-    /// Identifies the peer of a connection that was just accepted.
+    /// Identifies the peer of a connection between these addresses. It must have been accepted.
     #[cfg(target_os = "linux")]
-    pub fn identify(stream: &TcpStream, address: SocketAddr) -> Result<Self, Refused> {
+    pub fn identify(own: SocketAddr, peer: SocketAddr) -> Result<Self, Refused> {
         let own_uid = rustix::process::geteuid().as_raw();
-        let owner = match (address, stream.local_addr()) {
+        let owner = match (peer, own) {
             // The peer's local address is the remote one here.
-            (SocketAddr::V4(peer), Ok(SocketAddr::V4(own))) => {
-                sock_diag::owner_of_connected(peer, own)
-            }
+            (SocketAddr::V4(peer), SocketAddr::V4(own)) => sock_diag::owner_of_connected(peer, own),
             _ => Owner::Unknown,
         };
         decide(owner, own_uid, *IN_WSL)
     }
 
     #[cfg(not(target_os = "linux"))]
-    pub fn identify(_stream: &TcpStream, _address: SocketAddr) -> Result<Self, Refused> {
+    pub fn identify(_own: SocketAddr, _peer: SocketAddr) -> Result<Self, Refused> {
         let owner = Owner::Unknown;
         Ok(Self { owner })
     }
@@ -160,6 +156,7 @@ pub fn holder_of(_port: u16) -> Option<String> {
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
+    use tokio::net::TcpStream;
 
     #[test]
     fn serves_only_its_own_user_and_root() {
@@ -203,7 +200,7 @@ mod tests {
         let address = listener.local_addr().unwrap();
         let _client = TcpStream::connect(address).await.unwrap();
         let (stream, address) = listener.accept().await.unwrap();
-        let peer = Peer::identify(&stream, address).unwrap();
+        let peer = Peer::identify(stream.local_addr().unwrap(), address).unwrap();
         let process = peer.process().await.unwrap();
         assert_eq!(process.pid, std::process::id());
         assert!(!process.name.is_empty());
