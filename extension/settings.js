@@ -50,23 +50,23 @@ export async function readSettings() {
     chrome.storage.local.get(['address', 'enabled', 'installId']),
     readPairing(),
   ]);
-  const installId = typeof stored.installId === 'string' ? stored.installId : await newInstallId();
+  const installId = typeof stored.installId === 'string' ? stored.installId : newInstallId();
   // Checked again: earlier versions stored other hosts, too.
   const checked = typeof stored.address === 'string' ? checkAddress(stored.address) : undefined;
   const address = checked && 'address' in checked ? checked.address : `${HOST}:${port}`;
   return { address, enabled: stored.enabled !== false, installId, secret, wasAccepted };
 }
 
-/** @type {Promise<string> | undefined} Concurrent first reads share one id. */
-let pendingInstallId;
+/** @type {string | undefined} The id of a new installation, until it can be read back. */
+let ownInstallId;
 
+/** Does not wait until the id is saved: in a new profile, that takes longer than connecting. */
 function newInstallId() {
-  pendingInstallId ??= (async () => {
-    const installId = crypto.randomUUID();
-    await chrome.storage.local.set({ installId });
-    return installId;
-  })();
-  return pendingInstallId;
+  if (ownInstallId === undefined) {
+    ownInstallId = crypto.randomUUID();
+    chrome.storage.local.set({ installId: ownInstallId });
+  }
+  return ownInstallId;
 }
 
 /**
