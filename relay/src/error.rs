@@ -93,9 +93,11 @@ pub enum Error {
         "The profile of '{name}' is open in a running browser without a debugging port. Close that browser, or choose another profile."
     )]
     ProfileWithoutPort { name: String },
-    #[error("The browser's debugging port did not answer within {seconds} seconds.")]
+    #[error(
+        "The browser's debugging port did not answer within {seconds} seconds. Chrome opens none for its default profile folder, and a policy can forbid it. Use another --profile, or run `tabwire doctor`."
+    )]
     PortTimeout { seconds: u64 },
-    #[error("The browser was stopped.")]
+    #[error("The browser was stopped. Launch it again with `tabwire launch`.")]
     BrowserStopped,
     #[error(
         "'{name}' is already running, and was launched the other way, with or without --direct. Stop it with `tabwire stop {name}`, or choose another name with --name."
@@ -107,7 +109,7 @@ pub enum Error {
         launched: Vec<String>,
     },
     #[error(
-        "`tabwire pipe` stands in for a browser that a client launches with a pipe on descriptors 3 and 4, and there is none. Clients without a pipe connect to the URL that `tabwire cdp-url` prints."
+        "`tabwire pipe` must be started by a client, with a pipe on file descriptors 3 and 4. Write a script that such a client can launch with `tabwire pipe --script FILE`. Other clients connect to the URL that `tabwire cdp-url` prints."
     )]
     NoClientPipe,
     #[error(
@@ -115,10 +117,20 @@ pub enum Error {
         profile.display()
     )]
     PipeProfileInUse { profile: PathBuf, pid: u32 },
-    #[error("The browser is gone. {reason}")]
+    #[error(
+        "The browser is gone. {reason} Start the client again, and it gets another browser. Run `tabwire status` to see which ones are connected."
+    )]
     PipeBrowserGone { reason: String },
     #[error("{} was not written by `tabwire pipe --script`. Choose another file.", .0.display())]
     OtherScript(PathBuf),
+    #[error(
+        "Asked {state} to stop, but it has not exited within {seconds} seconds. Run `tabwire logs` to see why. If it hangs, run `kill -KILL {pid}`.",
+        pid = .state.pid
+    )]
+    StopTimeout {
+        state: tabwire_home::State,
+        seconds: u64,
+    },
     /// What a running relay responds.
     #[error("{0}")]
     Relay(String),
@@ -140,5 +152,27 @@ fn describe_not_launched(name: Option<&str>, launched: &[String]) -> String {
             "Tabwire has launched several browsers. Name one: {}.",
             launched.join(", ")
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_about_browsers_name_the_next_step() {
+        let state = tabwire_home::State { port: 1, pid: 23 };
+        let reason = "It closed the connection.".to_owned();
+        for (error, step) in [
+            (Error::PortTimeout { seconds: 15 }, "--profile"),
+            (Error::BrowserStopped, "`tabwire launch`"),
+            (Error::NoClientPipe, "`tabwire pipe --script FILE`"),
+            (Error::NoClientPipe, "`tabwire cdp-url`"),
+            (Error::PipeBrowserGone { reason }, "`tabwire status`"),
+            (Error::StopTimeout { state, seconds: 15 }, "`kill -KILL 23`"),
+        ] {
+            let text = error.to_string();
+            assert!(text.contains(step) && text.ends_with('.'), "{text}");
+        }
     }
 }

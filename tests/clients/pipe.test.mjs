@@ -232,7 +232,7 @@ test('without a client it says what it is for', () =>
     const executable = writeScript(home);
     const { status, stderr } = spawnSync(executable, [], { encoding: 'utf8' });
     assert.equal(status, 1);
-    assert.match(stderr, /stands in for a browser that a client launches/);
+    assert.match(stderr, /must be started by a client, with a pipe on file descriptors 3 and 4/);
   }));
 
 test('a script never replaces a file of somebody else', () =>

@@ -1,8 +1,14 @@
 //! A browser with a debugging port, driven by a test: it serves the documents of such a port, and
 //! hands every WebSocket to the test.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use axum::Router;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade};
+use axum::extract::{Request, State};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::Response;
 use axum::routing::get;
 use axum::serve::ListenerExt as _;
 use serde_json::{Value, json};
@@ -17,6 +23,8 @@ const PATH: &str = "/devtools/browser/0b1c";
 
 pub struct ScriptedBrowser {
     pub port: u16,
+    /// Whether requests are accepted and never answered.
+    hangs: Arc<AtomicBool>,
     server: JoinHandle<()>,
     links: mpsc::UnboundedReceiver<WebSocket>,
 }
@@ -41,6 +49,7 @@ impl ScriptedBrowser {
                 .max_frame_size(MAX_MESSAGE)
                 .on_upgrade(async move |socket| drop(sender.send(socket)))
         };
+        let hangs = Arc::new(AtomicBool::new(false));
         let routes = Router::new()
             .route(
                 "/json/version",
@@ -48,14 +57,21 @@ impl ScriptedBrowser {
             )
             .route("/json/list", get(async move || list(port).to_string()))
             .route("/json/protocol", get(async || r#"{"domains" : []}"#))
-            .route(PATH, get(upgrade));
+            .route(PATH, get(upgrade))
+            .layer(from_fn_with_state(hangs.clone(), answer_or_hang));
         let listener = listener.tap_io(|stream| stream.set_nodelay(true).unwrap());
         let server = tokio::spawn(async move { axum::serve(listener, routes).await.unwrap() });
         Self {
             port,
+            hangs,
             server,
             links,
         }
+    }
+
+    /// From now on accepts connections and answers none, like a process that is suspended.
+    pub fn hang(&self) {
+        self.hangs.store(true, Ordering::Relaxed);
     }
 
     pub fn url(&self) -> String {
@@ -150,6 +166,17 @@ impl BrowserLink {
         };
         within("the relay closes its WebSocket", closing).await;
     }
+}
+
+async fn answer_or_hang(
+    State(hangs): State<Arc<AtomicBool>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    if hangs.load(Ordering::Relaxed) {
+        std::future::pending::<()>().await;
+    }
+    next.run(request).await
 }
 
 fn version(port: u16) -> Value {

@@ -122,8 +122,17 @@ pub struct Refusal {
 
 impl Refusal {
     pub fn kind_of(error: &io::Error) -> RefusalKind {
-        let refusal = error.get_ref().and_then(|source| source.downcast_ref());
-        refusal.map_or_else(RefusalKind::default, |refusal: &Self| refusal.kind)
+        Self::of(error).map_or_else(RefusalKind::default, |refusal| refusal.kind)
+    }
+
+    /// Whether a relay responded that the token is wrong.
+    pub fn is_of_token(error: &io::Error) -> bool {
+        // The kernel can deny a connection, too, but it does not send a response.
+        error.kind() == io::ErrorKind::PermissionDenied && Self::of(error).is_some()
+    }
+
+    fn of(error: &io::Error) -> Option<&Self> {
+        error.get_ref().and_then(|source| source.downcast_ref())
     }
 }
 

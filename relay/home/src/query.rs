@@ -200,14 +200,25 @@ async fn fetch<T: DeserializeOwned>(
     timeout: Duration,
 ) -> io::Result<T> {
     let exchange = exchange(port, request.text(port));
-    let response = tokio::time::timeout(timeout, exchange).await??;
+    let response = tokio::time::timeout(timeout, exchange).await;
+    let response = response.map_err(|_| timed_out(timeout))??;
     let (head, body) = response
         .split_once("\r\n\r\n")
         .ok_or_else(|| io::Error::other("not an HTTP response"))?;
     if !head.starts_with("HTTP/1.1 200") {
-        return Err(io::Error::other(refusal(head, body)));
+        let kind = if head.starts_with("HTTP/1.1 401") {
+            io::ErrorKind::PermissionDenied
+        } else {
+            io::ErrorKind::Other
+        };
+        return Err(io::Error::new(kind, refusal(head, body)));
     }
     Ok(serde_json::from_str(body)?)
+}
+
+fn timed_out(timeout: Duration) -> io::Error {
+    let text = format!("no response within {} seconds", timeout.as_secs());
+    io::Error::new(io::ErrorKind::TimedOut, text)
 }
 
 /// What a relay says is wrong, or else the status line.

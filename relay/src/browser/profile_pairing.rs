@@ -1,6 +1,6 @@
 //! Whether the extension that a profile has loaded is paired, and which paired browser the profile
-//! can be. An extension does not know which profile it runs in, so the secret in its folder has to
-//! tell.
+//! can be. An extension does not know which profile it runs in, so the secret in its folder identifies
+//! it.
 
 use serde::Serialize;
 use tabwire_home::Pairings;

@@ -17,6 +17,7 @@ mod screenshot;
 pub mod serve;
 mod service;
 mod session;
+mod shell;
 mod snapshot;
 mod status;
 mod stop;

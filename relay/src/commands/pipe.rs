@@ -13,6 +13,7 @@ use tabwire_home::{Home, RelayStatus, Token, get_json};
 
 use crate::browser::detect;
 use crate::commands::session::{RelayOptions, SessionOptions, seconds};
+use crate::commands::shell::quoted;
 use crate::commands::{absolute, browser_name, exit_code, relay_query};
 use crate::error::Error;
 use crate::pipe::{self, BrowserArguments, ClientPipe, OwnBrowser, Socket};
@@ -189,19 +190,14 @@ fn home_variable() -> Option<PathBuf> {
 fn script_text(program: &Path, home: Option<PathBuf>, options: &PipeOptions) -> String {
     let mut text = SCRIPT_HEADER.to_owned();
     if let Some(home) = home {
-        let home = quoted(&home.to_string_lossy());
+        let home = quoted(&home);
         let _ = writeln!(text, "export TABWIRE_HOME={home}");
     }
     let mut words = vec![program.to_string_lossy().into_owned(), "pipe".to_owned()];
     words.extend(options.script_options());
-    let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+    let words: Vec<String> = words.iter().map(quoted).collect();
     let _ = writeln!(text, "exec {} -- \"$@\"", words.join(" "));
     text
-}
-
-/// As one word for a shell.
-fn quoted(word: &str) -> String {
-    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 #[cfg(test)]

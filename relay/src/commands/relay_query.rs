@@ -20,11 +20,10 @@ pub async fn browsers(home: &Home) -> Option<Vec<BrowserReport>> {
     list_browsers(home, state).await.ok()
 }
 
-/// As `browsers`, for a relay that is running. Otherwise returns what is wrong.
-pub async fn list_browsers(home: &Home, state: State) -> Result<Vec<BrowserReport>, String> {
-    let token = Token::load(home).map_err(|error| error.to_string())?;
-    let browsers = get_json_with_token(state.port, "/browsers", &token).await;
-    browsers.map_err(|error| error.to_string())
+/// As `browsers`, for a relay that is running.
+pub async fn list_browsers(home: &Home, state: State) -> io::Result<Vec<BrowserReport>> {
+    let token = Token::load(home).map_err(io::Error::other)?;
+    get_json_with_token(state.port, "/browsers", &token).await
 }
 
 pub async fn launch(
@@ -57,7 +56,10 @@ pub async fn stop_relay(home: &Home, state: State) -> Result<(), Error> {
         }
     };
     let exited = tokio::time::timeout(EXIT_TIMEOUT, exited).await;
-    exited.map_err(|_| Error::Relay(format!("{state} does not exit")))
+    exited.map_err(|_| Error::StopTimeout {
+        state,
+        seconds: EXIT_TIMEOUT.as_secs(),
+    })
 }
 
 #[allow(clippy::needless_pass_by_value, reason = "for map_err")]

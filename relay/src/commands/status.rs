@@ -88,27 +88,40 @@ fn print_status(report: &Report) {
     let State { port, pid } = report.state;
     let mode = &report.relay.mode;
     print_line!("relay    127.0.0.1:{port} (process {pid}, {mode})");
-    if !report.relay.extension {
-        print_line!(
-            "browser  not connected; open the browser that has the extension and check its popup"
-        );
+    // A browser with a debugging port of its own is also shown while it does not respond.
+    let is_shown = |browser: &&BrowserReport| browser.connected || browser.url.is_some();
+    let mut shown = report.browsers.iter().filter(is_shown).peekable();
+    if shown.peek().is_none() {
+        print_line!("browser  {}", describe_missing(&report.relay));
     }
-    for browser in report.browsers.iter().filter(|browser| browser.connected) {
-        let tabs = table::count(browser.tabs, "tab");
-        let at = browser.url.as_ref().map(|url| format!(" at {url}"));
-        let ownership = match browser.ownership {
-            Some(Ownership::Launched) => ", launched by Tabwire",
-            Some(Ownership::Attached) => ", already running when Tabwire connected",
-            None => "",
-        };
-        print_line!(
-            "browser  {} ({}){}, {tabs}{ownership}",
-            browser.name,
-            browser.product,
-            at.unwrap_or_default()
-        );
+    for browser in shown {
+        print_line!("browser  {}", describe_browser(browser));
         print_clients(&browser.clients);
     }
+}
+
+fn describe_missing(relay: &RelayStatus) -> &'static str {
+    if relay.launches {
+        "none; the relay launches one when a client needs it"
+    } else {
+        "not connected; open the browser that has the extension and check its popup"
+    }
+}
+
+fn describe_browser(browser: &BrowserReport) -> String {
+    let name = &browser.name;
+    let at = browser.url.as_ref().map(|url| format!(" at {url}"));
+    let at = at.unwrap_or_default();
+    if !browser.connected {
+        return format!("{name}{at} does not respond; run `tabwire doctor`");
+    }
+    let tabs = table::count(browser.tabs, "tab");
+    let ownership = match browser.ownership {
+        Some(Ownership::Launched) => ", launched by Tabwire",
+        Some(Ownership::Attached) => ", already running when Tabwire connected",
+        None => "",
+    };
+    format!("{name} ({}){at}, {tabs}{ownership}", browser.product)
 }
 
 fn print_clients(clients: &[ClientReport]) {

@@ -3,14 +3,17 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use axum::Json;
 use axum::extract::{Extension, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
+use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tabwire_home::{BrowserReport, RelayStatus};
 use tokio::sync::oneshot;
+use tokio::time::timeout;
 
 use crate::app::App;
 use crate::http::browser_query::{BrowserQuery, NO_BROWSER, not_found};
@@ -18,6 +21,10 @@ use crate::http::direct_discovery;
 use crate::http::guard::{TokenGeneration, refusal};
 use crate::hub::{Description, ToHub};
 use crate::registry::Entry;
+
+/// How long a browser may take to identify itself. Whoever asks for all browsers gives up after two
+/// seconds, and one that hangs must not hide the others.
+const IDENTIFY_TIMEOUT: Duration = Duration::from_secs(1);
 
 pub async fn status(State(app): State<Arc<App>>) -> Json<RelayStatus> {
     let entries = app.registry.entries();
@@ -54,32 +61,39 @@ pub async fn client_slot(
 
 /// The browsers that have connected, and who uses them.
 pub async fn browsers(State(app): State<Arc<App>>) -> Json<Vec<BrowserReport>> {
-    let mut reports = Vec::new();
-    for entry in app.registry.entries() {
-        let connections = &entry.connections;
-        let Some(name) = connections.browser_name() else {
-            continue;
-        };
-        let browser = identify(&entry).await;
-        let is_connected = browser.is_some();
-        let (product, extension) = browser.unwrap_or_default();
-        reports.push(BrowserReport {
-            clients: connections.clients.report(None, true).connected,
-            connected: is_connected,
-            ownership: match &entry.direct {
-                Some(direct) => Some(direct.ownership()),
-                None => connections
-                    .pairing()
-                    .and_then(|pairing| app.launcher.ownership(&pairing)),
-            },
-            product,
-            extension,
-            url: entry.direct.as_ref().map(|own| own.url().to_string()),
-            tabs: connections.pages.load(Ordering::Relaxed),
-            name,
-        });
-    }
-    Json(reports)
+    let entries = app.registry.entries();
+    let reports = entries.iter().map(|entry| report(&app, entry));
+    Json(join_all(reports).await.into_iter().flatten().collect())
+}
+
+/// `None` for an entry that no browser has taken yet.
+async fn report(app: &App, entry: &Entry) -> Option<BrowserReport> {
+    let connections = &entry.connections;
+    let name = connections.browser_name()?;
+    let browser = timeout(IDENTIFY_TIMEOUT, identify(entry)).await;
+    let browser = browser.ok().flatten();
+    let is_connected = browser.is_some();
+    let tabs = match &entry.direct {
+        // What was counted last may be long gone.
+        Some(_) if !is_connected => 0,
+        _ => connections.pages.load(Ordering::Relaxed),
+    };
+    let (product, extension) = browser.unwrap_or_default();
+    Some(BrowserReport {
+        clients: connections.clients.report(None, true).connected,
+        connected: is_connected,
+        ownership: match &entry.direct {
+            Some(direct) => Some(direct.ownership()),
+            None => connections
+                .pairing()
+                .and_then(|pairing| app.launcher.ownership(&pairing)),
+        },
+        product,
+        extension,
+        url: entry.direct.as_ref().map(|own| own.url().to_string()),
+        tabs,
+        name,
+    })
 }
 
 /// The same response as Chrome's own port, so that a client finds the WebSocket from an `http://`

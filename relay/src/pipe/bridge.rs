@@ -66,8 +66,10 @@ async fn pass_messages(mut from: SplitStream<Socket>, to: &mut MessageWriter) ->
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
                 sent => sent?,
             },
-            Some(Ok(Message::Close(Some(frame)))) => return gone(&frame.reason),
-            Some(Ok(Message::Close(None))) | None => return gone("It closed the connection."),
+            Some(Ok(Message::Close(Some(frame)))) if !frame.reason.is_empty() => {
+                return gone(&frame.reason);
+            }
+            Some(Ok(Message::Close(_))) | None => return gone("It closed the connection."),
             // Pings are answered by the library.
             Some(Ok(_)) => {}
             Some(Err(error)) => return gone(&format!("{error}.")),

@@ -67,7 +67,7 @@ async fn connect(port: u16, request: Request) -> Result<Socket, Error> {
     connected.map(|(socket, _)| socket).map_err(failed)
 }
 
-/// The relay's own words, if it refused the connection.
+/// The relay's error message, if it refused the connection.
 fn failed(error: WebSocketError) -> Error {
     let reason = match &error {
         WebSocketError::Http(response) => explanation(response),

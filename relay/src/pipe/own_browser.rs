@@ -131,7 +131,7 @@ fn start(
     command
         .args(arguments.complete(is_root))
         .stdin(Stdio::null())
-        // A client that is killed kills this process group. The browser is then stopped in order.
+        // A client that is killed kills this process group. The browser is then shut down cleanly.
         .process_group(0)
         .kill_on_drop(true);
     client.give_to(&mut command).map_err(failed)?;

@@ -85,6 +85,34 @@ async fn status_shows_the_browser() {
     assert!(exit.stdout.contains(&expected), "{exit:?}");
 }
 
+/// Whoever asks for the browsers gives up after two seconds.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn hung_browser_is_not_connected_and_does_not_hide_others() {
+    let (relay, browser) = start(&["--browsers", "many", "--browser-name", "hung"]).await;
+    let _extension = ScriptedExtension::connect(&relay, &[tab(1)]).await;
+    until("both are connected", async || {
+        (relay.get("/").await["browsers"] == 2).then_some(())
+    })
+    .await;
+    browser.hang();
+    let browsers = get(&relay, "/browsers").await.json();
+    let state = |index: usize| {
+        let browser = &browsers[index];
+        ["name", "connected", "tabs"].map(|field| browser[field].clone())
+    };
+    assert_eq!(state(0), [json!("hung"), json!(false), json!(0)]);
+    assert_eq!(state(1), [json!("chrome"), json!(true), json!(1)]);
+    let exit = run(&relay.home(), &["status"], &[]);
+    assert_eq!(exit.code, Some(0), "{exit:?}");
+    let silent = format!("browser  hung at {} does not respond", browser.url());
+    for expected in [&silent, "browser  chrome (", ", 1 tab"] {
+        assert!(exit.stdout.contains(expected), "{exit:?}");
+    }
+    let exit = run(&relay.home(), &["browsers"], &[]);
+    assert!(exit.stdout.contains("does not respond"), "{exit:?}");
+    assert!(exit.stdout.contains("connected, 1 tab"), "{exit:?}");
+}
+
 /// What passes between a client and the browser is not read, so the relay must not claim to know.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn status_does_not_claim_to_know_which_tabs_a_client_uses() {

@@ -2,9 +2,9 @@
 
 mod extension;
 mod fix;
+mod relay;
 
 use std::fs;
-use std::net::TcpListener;
 use std::path::Path;
 
 use serde_json::Value;
@@ -111,19 +111,6 @@ async fn relay_that_launches_browsers_needs_none() {
 }
 
 #[test]
-fn names_the_program_that_has_the_port() {
-    let machine = Machine::new();
-    machine.run(&["status"]);
-    let squatter = TcpListener::bind(("127.0.0.1", 0)).unwrap();
-    let port = squatter.local_addr().unwrap().port();
-    let state = format!(r#"{{"port":{port},"pid":1}}"#);
-    fs::write(machine.home().join("state.json"), state).unwrap();
-    let findings = Findings::of(&machine, &machine.home(), &[]);
-    findings.expect("problem", &format!("process {}", std::process::id()));
-    findings.expect("note", "It was killed");
-}
-
-#[test]
 fn home_that_cannot_be_used_is_a_finding() {
     let machine = Machine::new();
     let file = machine.path("file");
@@ -150,6 +137,14 @@ async fn knows_a_browser_with_its_own_debugging_port() {
     assert_eq!(listed["direct"][0]["url"], url);
     assert_eq!(listed["direct"][0]["connected"], true);
     assert!(list(&["browsers"]).contains(&format!("{url}  connected, 1 tab")));
+
+    browser.hang();
+    let findings = Findings::of(&machine, &relay.home(), &[]);
+    assert_eq!(findings.code, Some(1), "{:?}", findings.all);
+    findings.expect("ok", "The relay on port");
+    findings.expect("problem", "chrome hangs");
+    findings.expect_none("token.");
+    findings.expect_none("kill");
 
     let port = browser.stop().await;
     let findings = Findings::of(&machine, &relay.home(), &[]);

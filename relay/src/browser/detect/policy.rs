@@ -86,14 +86,15 @@ fn bundle_id(kind: Kind) -> &'static str {
     }
 }
 
-/// Of several files with the same policy, the last one counts.
+/// Of several files with the same policy, the last one counts. Chromium does not look into subfolders.
 fn from_folders(root: &Path, folders: &[&str]) -> Policies {
     let mut policies = Policies::default();
     for folder in folders {
         let Ok(entries) = fs::read_dir(root.join(folder)) else {
             continue;
         };
-        let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+        let entries = entries.flatten().map(|entry| entry.path());
+        let mut files: Vec<PathBuf> = entries.filter(|path| path.is_file()).collect();
         files.sort();
         for file in files {
             let text = fs::read(&file).ok();

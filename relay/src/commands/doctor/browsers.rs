@@ -1,18 +1,28 @@
 //! The browsers: whether one is paired, and whether it is connected.
 
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
 use tabwire_home::BrowserReport;
+use tabwire_home::control::Ownership;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
 
 use super::Situation;
 use super::finding::{Finding, note, ok, problem};
 use crate::browser::detect;
 
 const OWN_VERSION: &str = env!("CARGO_PKG_VERSION");
+/// The kernel accepts a connection at once, unless too many are waiting for a program that hangs.
+const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
 
-pub fn check(situation: &Situation) -> Vec<Finding> {
+pub async fn check(situation: &Situation) -> Vec<Finding> {
     let mut findings: Vec<Finding> = situation.connected().map(connected).collect();
-    let browsers = situation.browsers.iter().flatten();
-    findings.extend(browsers.filter_map(missing_port));
-    if findings.is_empty() {
+    for browser in situation.browsers.iter().flatten() {
+        findings.extend(silent_port(browser).await);
+    }
+    // Why a relay does not list its browsers is reported with the relay.
+    if findings.is_empty() && situation.browsers.is_ok() {
         findings.push(not_connected(situation));
     }
     findings
@@ -37,13 +47,48 @@ fn connected(browser: &BrowserReport) -> Finding {
 }
 
 /// A browser that is used through its own debugging port, and does not respond there.
-fn missing_port(browser: &BrowserReport) -> Option<Finding> {
+async fn silent_port(browser: &BrowserReport) -> Option<Finding> {
     let url = browser.url.as_ref().filter(|_| !browser.connected)?;
-    let port = url.rsplit(':').next().unwrap_or_default();
-    Some(problem(
-        format!("{} does not respond at {url}.", browser.name),
-        format!("Start that browser with --remote-debugging-port={port}."),
+    let port = url.rsplit(':').next()?.parse().ok()?;
+    let is_launched = browser.ownership == Some(Ownership::Launched);
+    Some(describe_silent(
+        &browser.name,
+        url,
+        port,
+        is_launched,
+        is_listening(port).await,
     ))
+}
+
+async fn is_listening(port: u16) -> bool {
+    let connecting = TcpStream::connect((Ipv4Addr::LOCALHOST, port));
+    match timeout(CONNECT_TIMEOUT, connecting).await {
+        Ok(connected) => connected.is_ok(),
+        Err(_) => true,
+    }
+}
+
+fn describe_silent(
+    name: &str,
+    url: &str,
+    port: u16,
+    is_launched: bool,
+    is_listening: bool,
+) -> Finding {
+    let hangs = format!("{name} hangs: its debugging port at {url} does not respond.");
+    let is_gone = format!("{name} has exited: nothing listens at {url}.");
+    match (is_listening, is_launched) {
+        (true, true) => problem(hangs, format!("Run `tabwire restart {name}`.")),
+        (true, false) => problem(hangs, "Restart that browser."),
+        (false, true) => note(
+            is_gone,
+            "The relay launches it again when a client needs it.",
+        ),
+        (false, false) => problem(
+            is_gone,
+            format!("Start that browser with --remote-debugging-port={port}."),
+        ),
+    }
 }
 
 fn not_connected(situation: &Situation) -> Finding {
@@ -82,5 +127,50 @@ fn missing(situation: &Situation) -> &'static str {
         ""
     } else {
         " The extension is in no profile of the installed browsers."
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::finding::Severity;
+    use super::*;
+
+    fn report(ownership: Ownership, port: u16) -> BrowserReport {
+        BrowserReport {
+            name: "work".to_owned(),
+            product: String::new(),
+            url: Some(format!("http://127.0.0.1:{port}")),
+            extension: String::new(),
+            connected: false,
+            ownership: Some(ownership),
+            tabs: 0,
+            clients: Vec::new(),
+        }
+    }
+
+    #[tokio::test]
+    async fn advice_for_a_silent_port_depends_on_who_started_the_browser() {
+        let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let find = async |ownership| silent_port(&report(ownership, port)).await.unwrap();
+        let advice = |finding: Finding| (finding.severity, finding.fix.unwrap());
+        let restart = "Run `tabwire restart work`.".to_owned();
+        let hung = advice(find(Ownership::Launched).await);
+        assert_eq!(hung, (Severity::Problem, restart));
+        let hung = advice(find(Ownership::Attached).await);
+        assert_eq!(
+            hung,
+            (Severity::Problem, "Restart that browser.".to_owned())
+        );
+        drop(listener);
+        let (severity, fix) = advice(find(Ownership::Launched).await);
+        assert_eq!(severity, Severity::Note);
+        assert!(fix.contains("launches it again"), "{fix}");
+        let (severity, fix) = advice(find(Ownership::Attached).await);
+        assert_eq!(severity, Severity::Problem);
+        assert!(
+            fix.contains(&format!("--remote-debugging-port={port}")),
+            "{fix}"
+        );
     }
 }

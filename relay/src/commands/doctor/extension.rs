@@ -4,11 +4,12 @@ use std::fmt;
 use std::path::Path;
 
 use super::Situation;
-use super::finding::{Finding, install_command, note, problem, quoted};
+use super::finding::{Finding, install_command, note, problem};
 use super::repair::Repair;
 use crate::browser::bundle;
 use crate::browser::detect::{Installation, LoadedExtension, Off, Profile};
 use crate::browser::profile_pairing::ProfilePairing;
+use crate::commands::shell::quoted;
 use crate::commands::table;
 
 const OWN_VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -84,11 +85,10 @@ struct Place<'a> {
 impl Place<'_> {
     /// Opens a window of the profile.
     fn command(self) -> String {
-        let (program, profile) = (&self.browser.path, Path::new(&self.profile.folder));
         format!(
             "{} --profile-directory={}",
-            quoted(program),
-            quoted(profile)
+            quoted(&self.browser.path),
+            quoted(&self.profile.folder)
         )
     }
 }

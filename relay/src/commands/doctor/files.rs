@@ -6,9 +6,10 @@ use std::path::Path;
 use tabwire_home::{Error, Home, Token, TokenFault};
 
 use super::Situation;
-use super::finding::{Finding, note, ok, problem, quoted};
+use super::finding::{Finding, note, ok, problem};
 use super::repair::Repair;
 use crate::browser::{leftovers, profile};
+use crate::commands::shell::quoted;
 
 pub fn check(situation: &Situation) -> Vec<Finding> {
     let home = &situation.home;

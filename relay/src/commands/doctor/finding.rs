@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::repair::Repair;
+use crate::commands::shell::quoted;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -79,11 +80,6 @@ impl Finding {
         }
         self
     }
-}
-
-/// As a shell takes it.
-pub fn quoted(path: &Path) -> String {
-    format!("'{}'", path.display().to_string().replace('\'', r"'\''"))
 }
 
 /// The command that writes the extension to a folder. `default` is the folder that it takes if none

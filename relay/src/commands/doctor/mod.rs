@@ -11,14 +11,16 @@ mod relay;
 mod repair;
 mod wsl;
 
+use std::io;
 use std::process::ExitCode;
 
 use clap::Args;
 use tabwire_home::{BrowserReport, Home, Pairings, RelayStatus, State, get_json};
 
-use self::finding::{Finding, Severity, problem, quoted};
+use self::finding::{Finding, Severity, problem};
 use crate::browser::detect::{self, Environment, Installation};
 use crate::commands::relay_query;
+use crate::commands::shell::quoted;
 use crate::error::Error;
 
 #[derive(Debug, Clone, Args)]
@@ -40,7 +42,7 @@ struct Situation {
     /// What it says about itself. `None` if it does not respond.
     status: Option<RelayStatus>,
     /// Its browsers, or why it does not list them.
-    browsers: Result<Vec<BrowserReport>, String>,
+    browsers: io::Result<Vec<BrowserReport>>,
     pairings: Pairings,
     installed: Vec<Installation>,
 }
@@ -72,7 +74,11 @@ impl Situation {
     }
 
     fn has_connected(&self) -> bool {
-        self.connected().next().is_some()
+        match (&self.browsers, &self.status) {
+            // Without a list, what anyone may see has to do.
+            (Err(_), Some(status)) => status.extension,
+            _ => self.connected().next().is_some(),
+        }
     }
 }
 
@@ -108,7 +114,7 @@ async fn examine(home: Home, fix: bool) -> Vec<Finding> {
     let situation = Situation::gather(home, pairings).await;
     findings.extend(files::check(&situation));
     findings.extend(relay::check(&situation).await);
-    findings.extend(browsers::check(&situation));
+    findings.extend(browsers::check(&situation).await);
     findings.extend(extension::check(&situation));
     findings.extend(policy::check(&situation));
     if fix {

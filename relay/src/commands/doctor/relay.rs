@@ -2,6 +2,7 @@
 
 use std::net::Ipv4Addr;
 
+use tabwire_home::control::Refusal;
 use tabwire_home::{DEFAULT_PORT, State, Token};
 use tokio::net::TcpStream;
 
@@ -29,13 +30,18 @@ fn check_running(situation: &Situation, state: State) -> Finding {
                 "Run `kill -CONT {pid}` if it is suspended, or `kill -KILL {pid}` if it hangs."
             ),
         ),
-        (Err(reason), Some(_)) => problem(
-            format!(
-                "{} does not accept this home's token: {}.",
-                capitalized(state),
-                reason.trim_end_matches('.')
-            ),
+        // It cannot be asked to exit, because that needs the token.
+        (Err(error), Some(_)) if Refusal::is_of_token(error) => problem(
+            format!("{} does not accept this home's token.", capitalized(state)),
             format!("Run `kill {pid}`, then start it again with `tabwire serve`."),
+        ),
+        (Err(error), Some(_)) => problem(
+            format!(
+                "{} is running, but does not list its browsers: {}.",
+                capitalized(state),
+                error.to_string().trim_end_matches('.')
+            ),
+            "Try again in a moment. Run `tabwire logs` to see what it is doing.",
         ),
     }
 }

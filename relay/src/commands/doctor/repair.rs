@@ -9,8 +9,11 @@ use tabwire_home::{Home, Token};
 
 use super::files::user_of;
 use super::finding::{Finding, Severity};
-use crate::browser::bundle;
+use crate::browser::{bundle, leftovers};
 use crate::error::Error;
+
+/// How the names of temporary folders begin that are being removed.
+const MOVED: &str = "removed-";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Repair {
@@ -69,16 +72,39 @@ fn remove_stale_files(home: &Home) -> Result<String, Error> {
     Ok(format!("Removed {}.", names.join(" and ")))
 }
 
-/// While the home is claimed, no relay can start.
 fn remove_temporary(home: &Home, folder: &Path) -> Result<String, Error> {
+    let moved = move_away(home, folder)?;
+    // Removes a link, and not what it points to.
+    if let Err(error) = fs::remove_dir_all(&moved)
+        // A relay that has started meanwhile removes it, too.
+        && error.kind() != io::ErrorKind::NotFound
+    {
+        return Err(error.into());
+    }
+    Ok(format!("Removed {}.", folder.display()))
+}
+
+/// Makes sure that nobody uses a temporary folder, and gives it a name under which nobody will.
+///
+/// The home is claimed only for this. A relay that starts waits for the claim for a moment, but then
+/// runs without the home until it exits, and deleting a profile takes longer than that.
+fn move_away(home: &Home, folder: &Path) -> Result<PathBuf, Error> {
     let _claim = home.claim()?.ok_or_else(relay_started)?;
+    if leftovers::has_owner(folder) {
+        return Err(refused("the process that created it is running"));
+    }
     if let Some(pid) = user_of(folder) {
         return Err(refused(&format!("process {pid} uses it")));
     }
     home.update_pairings(|pairings| pairings.unpair_folder(&folder.join("extension")))?;
-    // Removes a link, and not what it points to.
-    fs::remove_dir_all(folder)?;
-    Ok(format!("Removed {}.", folder.display()))
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    if name.starts_with(MOVED) {
+        return Ok(folder.to_owned());
+    }
+    // It stays among the temporary folders, so that it is found again if this process is killed.
+    let moved = folder.with_file_name(format!("{MOVED}{name}"));
+    fs::rename(folder, &moved)?;
+    Ok(moved)
 }
 
 fn replace_token(home: &Home) -> Result<String, Error> {
@@ -111,4 +137,47 @@ fn relay_started() -> Error {
 
 fn refused(reason: &str) -> Error {
     Error::Io(io::Error::other(reason.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn new_home() -> (tempfile::TempDir, Home) {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::open_at(folder.path().to_owned()).unwrap();
+        (folder, home)
+    }
+
+    #[test]
+    fn home_is_free_again_before_a_folder_is_deleted() {
+        let (_guard, home) = new_home();
+        let folder = home.temporary_folder().join("browser-a");
+        fs::create_dir_all(folder.join("profile")).unwrap();
+        let moved = move_away(&home, &folder).unwrap();
+        assert!(home.claim().unwrap().is_some());
+        assert!(!folder.exists() && moved.join("profile").exists());
+        // As if the process had been killed here: what is left can be removed later.
+        remove_temporary(&home, &moved).unwrap();
+        assert!(!moved.exists());
+    }
+
+    #[test]
+    fn folder_that_has_an_owner_by_now_is_left_alone() {
+        let (_guard, home) = new_home();
+        let folder = leftovers::new_folder(&home).unwrap();
+        assert!(remove_temporary(&home, &folder).is_err());
+        assert!(folder.exists());
+    }
+
+    #[test]
+    fn nothing_is_removed_while_a_relay_owns_the_home() {
+        let (_guard, home) = new_home();
+        let folder = home.temporary_folder().join("browser-a");
+        fs::create_dir_all(&folder).unwrap();
+        let claim = home.claim().unwrap();
+        assert!(remove_temporary(&home, &folder).is_err());
+        drop(claim);
+        assert!(folder.exists());
+    }
 }

@@ -181,6 +181,16 @@ fn last_file_counts_and_a_damaged_one_is_reported() {
 }
 
 #[test]
+fn subfolder_of_policies_is_ignored() {
+    let machine = Machine::linux();
+    machine.write(
+        &format!("{CHROMIUM}/old/10.json"),
+        r#"{"DeveloperToolsAvailability":2}"#,
+    );
+    assert!(effects(&machine, Kind::Chromium).is_empty());
+}
+
+#[test]
 fn reads_managed_preferences_on_macos() {
     let machine = Machine::macos();
     let write = |path: &str, policies: &[(&str, plist::Value)]| {
