@@ -193,7 +193,12 @@ impl List {
                 "does not respond".to_owned()
             };
             let url = browser.url.clone().unwrap_or_default();
-            [browser.name.clone(), browser.product.clone(), url, state]
+            // Unknown while it does not respond.
+            let product = match browser.product.as_str() {
+                "" => "-".to_owned(),
+                product => product.to_owned(),
+            };
+            [browser.name.clone(), product, url, state]
         });
         table::print(rows);
     }

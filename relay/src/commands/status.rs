@@ -102,9 +102,9 @@ fn print_status(report: &Report) {
 
 fn describe_missing(relay: &RelayStatus) -> &'static str {
     if relay.launches {
-        "none; the relay launches one when a client needs it"
+        "none is connected; the relay launches one when a client needs it"
     } else {
-        "not connected; open the browser that has the extension and check its popup"
+        "none is connected; open the browser that has the extension, or run `tabwire doctor`"
     }
 }
 
