@@ -102,9 +102,9 @@ fn print_status(report: &Report) {
 
 fn describe_missing(relay: &RelayStatus) -> &'static str {
     if relay.launches {
-        "none is connected; the relay launches one when a client needs it"
+        "not connected; the relay launches one when a client needs it"
     } else {
-        "none is connected; open the browser that has the extension, or run `tabwire doctor`"
+        "not connected; open the browser that has the extension, or run `tabwire doctor`"
     }
 }
 

@@ -143,8 +143,11 @@ impl Hub {
                 self.count_pages();
             }
             ToHub::Stop(done) => {
-                self.runtime.on_stop();
-                self.log.state(&self.runtime);
+                // A browser that was stopped gets this again when the relay stops.
+                if self.runtime.state() != State::Closing {
+                    self.runtime.on_stop();
+                    self.log.state(&self.runtime);
+                }
                 for client in self.clients.values_mut() {
                     client.link = Link::Closed;
                 }

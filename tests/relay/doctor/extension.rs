@@ -79,9 +79,9 @@ fn finds_a_folder_with_another_version() {
     older.expect("note", "has version 0.0.9 of the extension");
     older.expect("note", "`tabwire install-extension --port 4321`");
     set_version(&folder, "999.0");
-    findings(&machine).expect("note", "newer than this program");
+    findings(&machine).expect("note", "newer than this `tabwire`");
     let fixed = Findings::of(&machine, &machine.home(), &["--fix"]);
-    fixed.expect("note", "newer than this program");
+    fixed.expect("note", "newer than this `tabwire`");
 }
 
 #[tokio::test]

@@ -119,5 +119,5 @@ fn names_the_program_that_has_the_port() {
     fs::write(machine.home().join("state.json"), state).unwrap();
     let findings = Findings::of(&machine, &machine.home(), &[]);
     findings.expect("problem", &format!("process {}", std::process::id()));
-    findings.expect("note", "It was killed");
+    findings.expect("note", "was killed and left files behind");
 }

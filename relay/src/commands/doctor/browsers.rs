@@ -39,7 +39,7 @@ fn connected(browser: &BrowserReport) -> Finding {
         }
         version => note(
             format!(
-                "{name} is connected, with version {version} of the extension. This is version {OWN_VERSION}."
+                "{name} is connected, but has version {version} of the extension. This is version {OWN_VERSION} of Tabwire."
             ),
             "Run `tabwire install-extension`, then reload the extension at chrome://extensions.",
         ),
@@ -146,6 +146,24 @@ mod tests {
             tabs: 0,
             clients: Vec::new(),
         }
+    }
+
+    #[test]
+    fn extension_of_another_version_should_be_updated() {
+        let version = |version: &str| {
+            connected(&BrowserReport {
+                url: None,
+                connected: true,
+                ownership: None,
+                extension: version.to_owned(),
+                ..report(Ownership::Attached, 1)
+            })
+        };
+        assert_eq!(version(OWN_VERSION).severity, Severity::Ok);
+        let other = version("0.0.9");
+        assert_eq!(other.severity, Severity::Note);
+        assert!(other.text.contains("version 0.0.9 of the extension"));
+        assert!(other.fix.unwrap().contains("`tabwire install-extension`"));
     }
 
     #[tokio::test]

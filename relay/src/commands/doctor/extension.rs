@@ -42,7 +42,7 @@ fn check_folder(situation: &Situation, folder: &Path) -> Option<Finding> {
         let command = install(situation, folder, copy.port);
         let finding = note(
             format!(
-                "{shown} has version {version} of the extension. This is version {OWN_VERSION}."
+                "{shown} has version {version} of the extension. This is version {OWN_VERSION} of Tabwire."
             ),
             format!("Run `{command}`, then {RELOAD}."),
         );
@@ -51,9 +51,9 @@ fn check_folder(situation: &Situation, folder: &Path) -> Option<Finding> {
     if version != OWN_VERSION {
         return Some(note(
             format!(
-                "{shown} has version {version} of the extension, which is newer than this program, version {OWN_VERSION}."
+                "{shown} has version {version} of the extension, which is newer than this `tabwire` ({OWN_VERSION})."
             ),
-            "Use the newer `tabwire`.",
+            "Update `tabwire`, or run the newer one.",
         ));
     }
     let port = situation.running?.port;

@@ -7,6 +7,7 @@ use tabwire_home::{Error, Home, Token, TokenFault};
 
 use super::Situation;
 use super::finding::{Finding, note, ok, problem};
+use super::relay::capitalized;
 use super::repair::Repair;
 use crate::browser::{leftovers, profile};
 use crate::commands::shell::quoted;
@@ -53,8 +54,8 @@ fn check_stale_files(home: &Home) -> Option<Finding> {
         return None;
     }
     let relay = home.last_relay();
-    let relay = relay.map_or_else(|| "a relay".to_owned(), |state| state.to_string());
-    let text = format!("Files of {relay} are left. It was killed.");
+    let relay = relay.map_or_else(|| "A relay".to_owned(), capitalized);
+    let text = format!("{relay} was killed and left files behind.");
     Some(note(text, "The next relay removes them.").with_repair(Repair::RemoveStaleFiles))
 }
 
@@ -78,7 +79,10 @@ fn describe(folder: &Path) -> Finding {
             format!("Start a relay, which stops it, or run `kill {pid}`."),
         ),
         None => note(
-            format!("A temporary profile is left in {}.", folder.display()),
+            format!(
+                "A temporary profile was left behind in {}.",
+                folder.display()
+            ),
             fix,
         )
         .with_repair(Repair::RemoveTemporary(folder.to_owned())),

@@ -106,7 +106,7 @@ async fn examine(home: Home, fix: bool) -> Vec<Finding> {
     let pairings = home.pairings().unwrap_or_else(|error| {
         let fix = format!(
             "Run `rm {}`, then pair your browsers again.",
-            quoted(&home.paired_file())
+            quoted(home.paired_file())
         );
         findings.push(problem(error.to_string(), fix));
         Pairings::default()

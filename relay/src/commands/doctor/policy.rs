@@ -76,7 +76,7 @@ fn describe(browser: &Installation, restriction: &Restriction, free: Option<&str
         ),
         Effect::DebuggingPort => note(
             format!(
-                "{says} forbids debugging ports. The extension works, but `--browser-url` and `--load-by pipe` do not."
+                "{says} forbids debugging ports. The extension works, but `--browser-url`, `launch --direct` and `--load-by pipe` do not."
             ),
             "Use the extension, or ask your administrator to lift it.",
         ),
@@ -84,5 +84,49 @@ fn describe(browser: &Installation, restriction: &Restriction, free: Option<&str
             format!("{name}: the policies in {file} cannot be read."),
             "Open chrome://policy in that browser to see what applies.",
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::finding::Severity;
+    use super::*;
+    use crate::browser::detect::{Kind, Package};
+
+    #[test]
+    fn each_effect_has_advice_of_its_own() {
+        let browser = Installation {
+            name: "chrome",
+            kind: Kind::Chrome,
+            package: Package::Native,
+            path: "/usr/bin/google-chrome".into(),
+            user_data_dir: None,
+            running: None,
+            profiles: Vec::new(),
+        };
+        for (effect, severity, advice) in [
+            (Effect::Extension, Severity::Problem, EXTENSION_ID),
+            (Effect::Loading, Severity::Note, "--browser chromium"),
+            (
+                Effect::LoadedByUser,
+                Severity::Problem,
+                "`tabwire up --browser chrome`",
+            ),
+            (Effect::LoadingByFlag, Severity::Note, "--load-by pipe"),
+            (Effect::Debugger, Severity::Problem, "--browser chromium"),
+            (Effect::DebuggingPort, Severity::Note, "Use the extension"),
+            (Effect::Unknown, Severity::Note, "chrome://policy"),
+        ] {
+            let restriction = Restriction {
+                effect,
+                policy: "SomePolicy",
+                file: "/etc/test.json".into(),
+            };
+            let finding = describe(&browser, &restriction, Some("chromium"));
+            assert_eq!(finding.severity, severity, "{effect:?}");
+            let fix = finding.fix.unwrap();
+            assert!(fix.contains(advice), "{effect:?}: {fix}");
+            assert!(finding.text.contains("/etc/test.json"), "{effect:?}");
+        }
     }
 }

@@ -65,7 +65,7 @@ async fn check_port(situation: &Situation) -> Vec<Finding> {
 }
 
 /// At the beginning of a sentence.
-fn capitalized(state: State) -> String {
+pub fn capitalized(state: State) -> String {
     let text = state.to_string();
     text.replacen("the relay", "The relay", 1)
 }

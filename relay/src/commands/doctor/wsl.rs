@@ -19,7 +19,7 @@ pub async fn check() -> Option<Finding> {
     Some(describe(mode.as_deref()))
 }
 
-/// `nat`, `mirrored`, `virtioproxy` or `none`. Old versions of WSL do not tell.
+/// `nat`, `mirrored`, `virtioproxy` or `none`. Old versions of WSL do not report it.
 async fn networking_mode() -> Option<String> {
     let asking = Command::new("wslinfo")
         .arg("--networking-mode")
