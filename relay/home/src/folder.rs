@@ -38,6 +38,9 @@ impl Home {
             return Err(Error::OtherOwner(path));
         }
         make_private(&path, meta.permissions().mode() & 0o777)?;
+        // A folder above it may be a link. Paths in the home are compared with those that were stored,
+        // which contain no links.
+        let path = fs::canonicalize(&path).map_err(Error::io("inspect", &path))?;
         Ok(Self { path })
     }
 
@@ -161,4 +164,22 @@ fn make_private(path: &Path, mode: u32) -> Result<(), Error> {
         );
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn link_above_the_home_is_resolved_and_a_link_in_its_place_is_rejected() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().canonicalize().unwrap();
+        fs::create_dir(folder.join("real")).unwrap();
+        symlink(folder.join("real"), folder.join("link")).unwrap();
+        let home = Home::open_at(folder.join("link/home")).unwrap();
+        assert_eq!(home.path(), folder.join("real/home"));
+        symlink(folder.join("real/home"), folder.join("home")).unwrap();
+        assert!(Home::open_at(folder.join("home")).is_err());
+    }
 }

@@ -83,7 +83,9 @@ fn check_options(serve: &[String]) -> Result<(), clap::Error> {
 async fn install(manager: Manager, file: &Path, serve: &[String]) -> Result<(), Error> {
     ensure_is_ours(file)?;
     let home = Home::open()?;
-    let is_default = home.path() == user_home()?.join(".tabwire");
+    // A folder above it may be a link, which the home's own path does not contain.
+    let default = fs::canonicalize(user_home()?.join(".tabwire"));
+    let is_default = default.is_ok_and(|default| default == home.path());
     let service = Service::new(
         &std::env::current_exe()?,
         serve,
