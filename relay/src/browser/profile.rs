@@ -2,17 +2,61 @@
 //! where its debugging port is.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
+use rustix::io::{Errno, FdFlags};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
 use rustix::process::{Pid, test_kill_process};
 
-/// The process that has this profile open. The browser keeps a link that names its host and process
-/// while it runs, and leaves the link behind if it is killed.
+/// What the lock in a profile says. It is a link that names the browser's host and process, and stays
+/// behind if the browser is killed.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Lock {
+    /// There is none.
+    Free,
+    Held(u32),
+    /// By a process of another machine, or by something unknown.
+    Elsewhere,
+}
+
+impl Lock {
+    pub fn read(profile: &Path, host: &str) -> Self {
+        let Ok(link) = fs::read_link(profile.join("SingletonLock")) else {
+            return Self::Free;
+        };
+        let holder = link.to_str().and_then(|link| link.rsplit_once('-'));
+        let pid = holder.and_then(|(own, pid)| pid.parse().ok().filter(|_| own == host));
+        pid.map_or(Self::Elsewhere, Self::Held)
+    }
+}
+
+/// Whether a browser listens on the socket in its profile, as another start of it would ask. The
+/// process in a lock may be another one by now.
+pub fn listens(profile: &Path) -> bool {
+    // A link, because the path of a profile can be too long for a socket.
+    let Ok(target) = fs::read_link(profile.join("SingletonSocket")) else {
+        return false;
+    };
+    let connected = || -> Result<(), Errno> {
+        let address = SocketAddrUnix::new(target)?;
+        let socket = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None)?;
+        rustix::io::fcntl_setfd(&socket, FdFlags::CLOEXEC)?;
+        // A browser that hangs must not block the relay.
+        rustix::io::ioctl_fionbio(&socket, true)?;
+        rustix::net::connect(&socket, &address)
+    };
+    matches!(connected(), Ok(()) | Err(Errno::AGAIN | Errno::INPROGRESS))
+}
+
+/// The process that has this profile open. Nobody else's profile counts.
 pub fn open_by(profile: &Path) -> Option<u32> {
-    let link = fs::read_link(profile.join("SingletonLock")).ok()?;
-    let (host, pid) = link.to_str()?.rsplit_once('-')?;
-    let pid: u32 = pid.parse().ok()?;
-    (host == host_name() && is_alive(pid)).then_some(pid)
+    let Lock::Held(pid) = Lock::read(profile, &host_name()) else {
+        return None;
+    };
+    let owner = fs::metadata(profile).ok()?.uid();
+    let is_own = owner == rustix::process::geteuid().as_raw();
+    (is_own && is_alive(pid) && listens(profile)).then_some(pid)
 }
 
 pub fn is_alive(pid: u32) -> bool {
@@ -55,21 +99,42 @@ fn host_name() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::symlink;
+    use std::os::unix::net::UnixListener;
 
-    fn profile_of(host: &str, pid: u32) -> tempfile::TempDir {
+    /// A profile with a lock, and a socket that the returned listener answers.
+    fn profile_of(host: &str, pid: u32) -> (tempfile::TempDir, UnixListener) {
         let profile = tempfile::tempdir().unwrap();
-        let target = format!("{host}-{pid}");
-        std::os::unix::fs::symlink(target, profile.path().join("SingletonLock")).unwrap();
-        profile
+        let path = profile.path();
+        symlink(format!("{host}-{pid}"), path.join("SingletonLock")).unwrap();
+        let listener = UnixListener::bind(path.join("socket")).unwrap();
+        symlink(path.join("socket"), path.join("SingletonSocket")).unwrap();
+        (profile, listener)
     }
 
     #[test]
     fn profile_is_open_while_its_browser_lives() {
         let pid = std::process::id();
-        assert_eq!(open_by(profile_of(&host_name(), pid).path()), Some(pid));
-        assert_eq!(open_by(profile_of("elsewhere", pid).path()), None);
-        assert_eq!(open_by(profile_of(&host_name(), 0x3fff_fff0).path()), None);
+        let open = |host: &str, pid| {
+            let (profile, _listener) = profile_of(host, pid);
+            open_by(profile.path())
+        };
+        assert_eq!(open(&host_name(), pid), Some(pid));
+        assert_eq!(open("elsewhere", pid), None);
+        assert_eq!(open(&host_name(), 0x3fff_fff0), None);
         assert_eq!(open_by(tempfile::tempdir().unwrap().path()), None);
+    }
+
+    #[test]
+    fn lock_of_a_killed_browser_does_not_count_although_its_process_id_was_reused() {
+        let pid = std::process::id();
+        let (profile, listener) = profile_of(&host_name(), pid);
+        drop(listener);
+        assert_eq!(open_by(profile.path()), None, "nobody listens");
+        fs::remove_file(profile.path().join("SingletonSocket")).unwrap();
+        assert_eq!(open_by(profile.path()), None, "there is no socket");
+        let own = Lock::read(profile.path(), &host_name());
+        assert_eq!(own, Lock::Held(pid));
     }
 
     #[test]

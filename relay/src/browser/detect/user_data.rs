@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::browser::detect::catalog::Package;
 use crate::browser::detect::environment::{Environment, System};
 use crate::browser::detect::loaded::{self, LoadedExtension};
+use crate::browser::profile::{self, Lock};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Profile {
@@ -62,15 +63,13 @@ pub fn is_running(environment: &Environment, package: Package, user_data: &Path)
         // Windows deletes it when the browser ends, however it ends.
         return Some(user_data.join("lockfile").exists());
     }
-    // A link to `HOST-PID`, which outlives a browser that was killed.
-    let Ok(lock) = fs::read_link(user_data.join("SingletonLock")) else {
-        return Some(false);
+    let pid = match Lock::read(user_data, &environment.host_name) {
+        Lock::Free => return Some(false),
+        // In a Flatpak, processes are numbered differently.
+        Lock::Held(pid) if package != Package::Flatpak => pid,
+        _ => return None,
     };
-    let lock = lock.to_string_lossy();
-    let (host, pid) = lock.rsplit_once('-')?;
-    // In a Flatpak, processes are numbered differently.
-    if package == Package::Flatpak || host != environment.host_name {
-        return None;
-    }
-    Some((environment.is_browser_process)(pid.parse().ok()?))
+    // The socket of a snap is in a folder that only the snap sees.
+    let listens = package == Package::Snap || profile::listens(user_data);
+    Some(listens && (environment.is_browser_process)(pid))
 }

@@ -100,6 +100,13 @@ fn the_lock_says_whether_a_browser_is_running() {
         machine.program(program);
         assert_eq!(machine.running(), Some(false));
         let lock = format!("{user_data}/SingletonLock");
+        machine.link(&lock, "desk-1-4242");
+        assert_eq!(machine.running(), Some(false), "nobody listens");
+        fs::remove_file(machine.path(&lock)).unwrap();
+        let socket = machine.path("socket");
+        let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        let link = format!("{user_data}/SingletonSocket");
+        machine.link(&link, socket.to_str().unwrap());
         for (target, expected) in [
             ("desk-1-4242", Some(true)),
             ("desk-1-17", Some(false)),
