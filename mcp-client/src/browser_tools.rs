@@ -7,7 +7,7 @@ use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tabwire_home::check_name;
-use tabwire_home::control::{LaunchOptions, ProfileChoice};
+use tabwire_home::control::{LaunchOptions, ProfileChoice, absolute_program};
 
 use crate::error::Error;
 use crate::response::Report;
@@ -111,8 +111,9 @@ impl LaunchArguments {
             (None, true) => ProfileChoice::Temporary,
             (None, false) => ProfileChoice::Kept,
         };
+        let browser = self.browser.map(absolute_program).transpose();
         Ok(LaunchOptions {
-            browser: self.browser,
+            browser: browser.map_err(|error| invalid(error.to_string()))?,
             name: self.name,
             headless: self.headless,
             profile,
@@ -237,8 +238,13 @@ mod tests {
             ..LaunchOptions::default()
         };
         assert_eq!(call(LAUNCH, arguments), Ok(BrowserCall::Launch(expected)));
-        let folder = call(LAUNCH, json!({ "profile": "/p", "headless": true }));
+        let folder = call(
+            LAUNCH,
+            json!({ "browser": "./chrome", "profile": "/p", "headless": true }),
+        );
+        let program = std::env::current_dir().unwrap().join("chrome");
         let expected = LaunchOptions {
+            browser: Some(program.display().to_string()),
             headless: true,
             profile: ProfileChoice::Folder("/p".into()),
             ..LaunchOptions::default()

@@ -19,6 +19,7 @@ const LAUNCHED: &str = "`execute` now runs in this browser. The page used before
 const WAS_RUNNING: &str = "It was running already. `execute` runs in this browser.";
 const STOPPED: &str =
     "`execute` runs in whichever browser is connected, which may be the user's own.";
+const RELEASED: &str = "It was running before Tabwire, so it stays open.";
 const RESTARTED: &str = "Its pages are gone: code that uses `page` opens a new, empty tab.";
 
 pub struct Browsers {
@@ -105,7 +106,7 @@ impl Browsers {
         let stopped = control::stop_browser(port, &token, name.as_deref()).await;
         let stopped = stopped.map_err(|error| refused(&error, None));
         let gone = match &stopped {
-            Ok(name) => Some(name),
+            Ok(stopped) => stopped.name.as_ref(),
             // Its relay may have been replaced.
             Err(Error::NotLaunched(_)) => name.as_ref(),
             Err(_) => None,
@@ -119,7 +120,13 @@ impl Browsers {
             Some(name) => format!("`execute` runs in {name}."),
             None => STOPPED.to_owned(),
         };
-        Ok(json!({ "stopped": stopped?, "note": note }).to_string())
+        let stopped = stopped?;
+        Ok(if stopped.stays_open() {
+            json!({ "released": stopped.name, "note": format!("{RELEASED} {note}") })
+        } else {
+            json!({ "stopped": stopped.name, "note": note })
+        }
+        .to_string())
     }
 
     /// The browser that the agent has launched.

@@ -23,7 +23,7 @@ pub struct App {
     pub config: Config,
     pub secrets: Arc<Secrets>,
     pub registry: Arc<Registry>,
-    pub launcher: Launcher,
+    pub launcher: Arc<Launcher>,
     pub lobby: Arc<Lobby>,
     /// A client with the token wants the relay to stop.
     pub stop_requested: Notify,
@@ -49,7 +49,7 @@ impl App {
             lobby: Arc::default(),
             stop_requested: Notify::new(),
             registry,
-            launcher,
+            launcher: Arc::new(launcher),
             config,
         };
         Ok((Arc::new(app), reports))
@@ -59,10 +59,12 @@ impl App {
     pub async fn browser(&self, name: Option<&str>) -> Result<Entry, Refusal> {
         let found = self.registry.find(name);
         let is_ready = |entry: &Entry| entry.connections.extension_ready.load(Ordering::Relaxed);
-        if !self.launcher.is_on_demand() || found.as_ref().is_ok_and(is_ready) {
+        if found.as_ref().is_ok_and(is_ready) || !self.launcher.launches(name) {
             return found.map_err(|reason| not_found(&reason));
         }
-        self.launcher.ensure().await.map_err(|error| {
+        let launcher = self.launcher.clone();
+        let outcome = on_its_own(async move { launcher.ensure().await }).await;
+        outcome.map_err(|error| {
             let error = format!("Cannot start a browser. {error}");
             refusal(StatusCode::SERVICE_UNAVAILABLE, &error)
         })?;
@@ -76,4 +78,12 @@ impl App {
         let (token, _) = self.secrets.token();
         token.map(|token| cdp_url(self.config.port, &token, browser))
     }
+}
+
+/// Finishes what was begun, also if whoever asked for it has disconnected.
+pub async fn on_its_own<T: Send + 'static>(
+    work: impl Future<Output = Result<T, Error>> + Send + 'static,
+) -> Result<T, Error> {
+    let done = tokio::spawn(work).await;
+    done.unwrap_or_else(|error| Err(Error::HubEnded(error.to_string())))
 }

@@ -39,6 +39,10 @@ pub enum Error {
     )]
     UpWithBrowserUrl,
     #[error(
+        "`tabwire up` launches a browser in any case. Choose it with --browser, and use --direct for its debugging port."
+    )]
+    UpWithLaunch,
+    #[error(
         "This relay uses the browser at {url}, and one browser at a time. To launch another one, start the relay with --browsers many."
     )]
     OnlyBrowserUrl { url: BrowserUrl },
@@ -100,9 +104,18 @@ pub enum Error {
     #[error("The browser was stopped. Launch it again with `tabwire launch`.")]
     BrowserStopped,
     #[error(
-        "'{name}' is already running, and was launched the other way, with or without --direct. Stop it with `tabwire stop {name}`, or choose another name with --name."
+        "'{name}' is already running with other options. Stop it with `tabwire stop {name}`, or choose another name with --name."
     )]
     LaunchedOtherwise { name: String },
+    #[error(
+        "'{name}' was running before Tabwire, so Tabwire does not restart it. Close it yourself, then run `tabwire launch`."
+    )]
+    RestartAttached { name: String },
+    #[error("Tabwire sets --{argument} itself. Use `{instead}` instead.")]
+    ReservedArgument {
+        argument: &'static str,
+        instead: &'static str,
+    },
     #[error("{}", describe_not_launched(name.as_deref(), launched))]
     NotLaunched {
         name: Option<String>,

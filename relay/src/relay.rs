@@ -68,11 +68,12 @@ impl Relay {
         }
         let claim = home.claim()?.map(Arc::new);
         let mut cdp_url_file = None;
+        let mut left = Vec::new();
         if let Some(claim) = &claim {
             if let Err(error) = start.log.open(&home) {
                 log::warn(&home, &error);
             }
-            leftovers::remove_all(&home).await;
+            left = leftovers::find_all(&home).await;
             let url = app.cdp_url(None).filter(|_| start.writes_cdp_url);
             let pid = std::process::id();
             claim.write(State { port, pid }, url.as_deref())?;
@@ -86,6 +87,7 @@ impl Relay {
             tokio::spawn(accepting),
             tokio::spawn(watch_secrets(app.clone(), published)),
             tokio::spawn(handle_reports(app.clone(), reports, failed)),
+            tokio::spawn(remove_leftovers(home.clone(), left)),
         ];
         tracing::info!(port, "listening on 127.0.0.1");
         Ok(Self {
@@ -145,6 +147,11 @@ impl Relay {
         self.app.launcher.stop_all().await;
         self.app.registry.observer.close();
     }
+}
+
+/// A browser may take a while to exit. Whoever has started this relay waits for its answer meanwhile.
+async fn remove_leftovers(home: Home, left: Vec<PathBuf>) {
+    leftovers::remove_all(&home, left).await;
 }
 
 /// Launches a browser for hubs whose clients need one, and waits for what ends the relay.

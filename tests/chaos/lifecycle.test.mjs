@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { readdir } from 'node:fs/promises';
+import { readFile, readdir } from 'node:fs/promises';
 import net from 'node:net';
 import path from 'node:path';
 import { test } from 'node:test';
@@ -63,6 +63,13 @@ const untilEmpty = (home) =>
     return left.length === 0;
   });
 
+/** The folders of temporary browsers that are still paired. */
+async function pairedTemporary(home) {
+  const text = await readFile(path.join(home.path, 'paired.json'), 'utf8').catch(() => '{}');
+  const folders = text.match(/"[^"]*\/temporary\/[^"]*"/g);
+  return folders ?? [];
+}
+
 /** Fails unless nothing is left of a relay, its children and what it wrote. */
 async function assertNothingLeft(home, port, pids) {
   await untilGone(pids);
@@ -72,6 +79,7 @@ async function assertNothingLeft(home, port, pids) {
   });
   assert.equal(await isListening(port), false, 'the port is free');
   await untilEmpty(home);
+  assert.deepEqual(await pairedTemporary(home), [], 'no temporary browser is paired');
 }
 
 for (const [kind, args] of Object.entries(KINDS)) {
@@ -115,7 +123,8 @@ for (const [kind, args] of Object.entries(KINDS)) {
     const direct = args.length > 0 ? ['--direct'] : [];
     for (let kill = 0; kill < kills; kill += 1) {
       const relay = await startRelay({ home, env: { DISPLAY: '' } });
-      const launch = ['launch', CHROMIUM, '--temp', ...direct, '--json'];
+      // The same name each time: it has to be free again.
+      const launch = ['launch', CHROMIUM, '--temp', '--name', 'work', ...direct, '--json'];
       const { pid } = JSON.parse((await tabwire(home, ...launch)).stdout);
       assert.ok(isBrowserRunning(pid));
       const pids = [relay.child.pid, ...(await childrenOf(relay.child.pid))];

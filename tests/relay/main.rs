@@ -16,6 +16,7 @@ mod doctor;
 mod faults;
 mod files;
 mod gate;
+mod launching;
 mod leftovers;
 mod limits;
 mod logs;

@@ -80,6 +80,9 @@ pub struct LaunchReport {
     /// `None` for a browser with the extension.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub debug_port: Option<u16>,
+    /// Whether it was running for Tabwire before this request.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub joined: bool,
 }
 
 /// Which browser to stop or restart. `None`: the only one that was launched.
@@ -91,9 +94,33 @@ pub struct BrowserChoice {
     pub relay: bool,
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stopped {
+    /// `None` for the relay.
     pub name: Option<String>,
+    /// An attached browser was only released, and stays open. `None` for the relay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ownership: Option<Ownership>,
+}
+
+impl Stopped {
+    pub fn browser(name: String, ownership: Ownership) -> Self {
+        Self {
+            name: Some(name),
+            ownership: Some(ownership),
+        }
+    }
+
+    pub fn relay() -> Self {
+        Self {
+            name: None,
+            ownership: None,
+        }
+    }
+
+    pub fn stays_open(&self) -> bool {
+        self.ownership == Some(Ownership::Attached)
+    }
 }
 
 /// Why a relay did not do what it was asked to do, for programs that react to it.
@@ -146,10 +173,20 @@ pub async fn restart(port: u16, token: &Token, name: Option<&str>) -> io::Result
     post(port, "/restart", token, &choice(name)).await
 }
 
-/// Stops a browser that was launched, and returns its name. `None`: the only one.
-pub async fn stop_browser(port: u16, token: &Token, name: Option<&str>) -> io::Result<String> {
-    let stopped: Stopped = post(port, "/stop", token, &choice(name)).await?;
-    Ok(stopped.name.unwrap_or_default())
+/// Stops a browser that was launched. `None`: the only one.
+pub async fn stop_browser(port: u16, token: &Token, name: Option<&str>) -> io::Result<Stopped> {
+    post(port, "/stop", token, &choice(name)).await
+}
+
+/// The path of a program as a relay understands it, which may run in another folder. Names of
+/// browsers stay as they are.
+pub fn absolute_program(browser: String) -> io::Result<String> {
+    if !browser.contains('/') {
+        return Ok(browser);
+    }
+    let path = std::path::absolute(browser)?;
+    let text = path.into_os_string().into_string();
+    text.map_err(|_| io::Error::other("the current folder's path is not UTF-8"))
 }
 
 /// Asks the relay to exit. Does not wait until it has.
@@ -199,6 +236,17 @@ mod tests {
             text,
             r#"{"browser":null,"name":null,"headless":false,"profile":"kept","direct":false,"loadBy":"auto","arguments":[]}"#
         );
+    }
+
+    #[test]
+    fn only_paths_of_programs_become_absolute() {
+        let folder = std::env::current_dir().unwrap();
+        let absolute = |browser: &str| absolute_program(browser.to_owned()).unwrap();
+        assert_eq!(absolute("chrome-beta"), "chrome-beta");
+        assert_eq!(absolute("/usr/bin/chromium"), "/usr/bin/chromium");
+        let expected = folder.join("out/chrome").display().to_string();
+        assert_eq!(absolute("./out/chrome"), expected);
+        assert_eq!(absolute("out/chrome"), expected);
     }
 
     #[test]

@@ -201,7 +201,7 @@ async fn fetch<T: DeserializeOwned>(
 ) -> io::Result<T> {
     let exchange = exchange(port, request.text(port));
     let response = tokio::time::timeout(timeout, exchange).await;
-    let response = response.map_err(|_| timed_out(timeout))??;
+    let response = response.map_err(|_| no_response(timeout))??;
     let (head, body) = response
         .split_once("\r\n\r\n")
         .ok_or_else(|| io::Error::other("not an HTTP response"))?;
@@ -216,8 +216,11 @@ async fn fetch<T: DeserializeOwned>(
     Ok(serde_json::from_str(body)?)
 }
 
-fn timed_out(timeout: Duration) -> io::Error {
-    let text = format!("no response within {} seconds", timeout.as_secs());
+fn no_response(timeout: Duration) -> io::Error {
+    let seconds = timeout.as_secs();
+    let text = format!(
+        "The relay has not responded for {seconds} seconds. Run `tabwire status` to see what it is doing."
+    );
     io::Error::new(io::ErrorKind::TimedOut, text)
 }
 

@@ -30,8 +30,10 @@ use environment::is_program;
 /// A browser to start.
 #[derive(Debug, Clone, Serialize)]
 pub struct Browser {
-    /// Its type, such as `chrome`, or `browser` if it is not a known one.
+    /// What `--browser` takes, such as `chrome-beta`, or `browser` if it is in no catalog.
     pub name: &'static str,
+    /// `None` if it is in no catalog.
+    pub kind: Option<Kind>,
     pub path: PathBuf,
 }
 
@@ -94,15 +96,19 @@ fn choose_in(environment: &Environment, requested: Option<&str>) -> Result<Brows
         // The sandbox of a Flatpak hides Tabwire's folder, so it is used only on request.
         None => entry.package != Package::Flatpak,
     };
-    let mut known = programs(environment).into_iter();
-    if let Some((entry, path)) = known.find(|(entry, path)| is_chosen(entry, path)) {
-        let name = entry.kind.name();
-        return Ok(Browser { name, path });
+    let mut found = programs(environment).into_iter();
+    if let Some((entry, path)) = found.find(|(entry, path)| is_chosen(entry, path)) {
+        return Ok(Browser {
+            name: entry.name,
+            kind: Some(entry.kind),
+            path,
+        });
     }
     let requested = requested.ok_or_else(none_installed)?;
     match find_program(environment, requested) {
         Some(path) => Ok(Browser {
             name: "browser",
+            kind: None,
             path,
         }),
         None => Err(Error::UnknownBrowser(requested.to_owned())),

@@ -1,27 +1,22 @@
 //! Starts a browser in its own process group, with the extension or with a debugging port, and stops
 //! it. Never touches a browser that it did not start.
 
-use std::io;
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
-use command_fds::{CommandFdExt as _, FdMapping};
-use rustix::process::{Pid, Signal};
 use tabwire_home::control::LoadBy;
-use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
-use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::browser::detect::Browser;
+use super::debugging_pipe::DebuggingPipe;
+use super::detect::{Browser, Kind};
+use super::process::LaunchedProcess;
 use crate::error::Error;
 
-const LOAD_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long the browser may take to exit before it is killed.
-const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long it may take to notice that a process has exited.
+const WAIT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A browser without a window, or with a profile that is used once, needs no updates, accounts or
 /// statistics. It starts faster without them.
@@ -74,7 +69,8 @@ pub struct RunningBrowser {
 }
 
 impl Launch<'_> {
-    pub async fn start(&self) -> Result<RunningBrowser, Error> {
+    /// Starts the program. A browser that loads its extension over a pipe has not loaded it yet.
+    pub fn start(&self) -> Result<RunningBrowser, Error> {
         let failed = |reason| Error::StartBrowser {
             program: self.browser.path.clone(),
             reason,
@@ -91,9 +87,6 @@ impl Launch<'_> {
         drop(command);
         let mut browser = RunningBrowser::new(child);
         browser.pipe = pipe;
-        if let (Some(pipe), Access::Extension { folder, .. }) = (&mut browser.pipe, self.access) {
-            pipe.load_extension(folder).await?;
-        }
         Ok(browser)
     }
 
@@ -104,7 +97,7 @@ impl Launch<'_> {
         match load_by {
             // The flag takes a comma-separated list, so it cannot express a path with a comma.
             LoadBy::Auto => {
-                matches!(self.browser.name, "chrome" | "edge")
+                matches!(self.browser.kind, Some(Kind::Chrome | Kind::Edge))
                     || folder.to_string_lossy().contains(',')
             }
             LoadBy::Flag => false,
@@ -221,88 +214,38 @@ impl RunningBrowser {
     }
 
     /// Resolves when the browser has exited. `None` if it is unknown how.
-    pub async fn exited(&mut self) -> Option<ExitStatus> {
-        let exited = self.exit.wait_for(|status| status.is_some()).await;
-        exited.ok().and_then(|status| *status)
+    pub fn exited(&self) -> impl Future<Output = Option<ExitStatus>> + Send + use<> {
+        let mut exit = self.exit.clone();
+        async move {
+            let exited = exit.wait_for(|status| status.is_some()).await;
+            exited.ok().and_then(|status| *status)
+        }
     }
 
-    /// Asks the browser to exit, and kills it if it does not.
-    pub async fn stop(&mut self) {
+    /// Loads the extension, if that is done over the debugging pipe.
+    pub async fn load_extension(&mut self, access: &Access) -> Result<(), Error> {
+        match (&mut self.pipe, access) {
+            (Some(pipe), Access::Extension { folder, .. }) => pipe.load_extension(folder).await,
+            _ => Ok(()),
+        }
+    }
+
+    /// Asks the browser to exit, and kills it if it does not. `process` is this browser's.
+    pub async fn stop(&mut self, process: &LaunchedProcess) {
         self.pipe = None;
-        self.signal(Signal::TERM);
-        let exit = tokio::time::timeout(EXIT_TIMEOUT, self.exited());
-        if exit.await.is_err() {
-            self.signal(Signal::KILL);
-            self.exited().await;
+        if self.is_running() {
+            process.stop_child().await;
+        } else {
+            // Its id may belong to another process by now.
+            process.stop().await;
         }
-    }
-
-    /// The program may be a script with the browser as its child, so the whole group is signalled.
-    fn signal(&self, signal: Signal) {
-        let group = i32::try_from(self.pid).ok().and_then(Pid::from_raw);
-        if let Some(group) = group.filter(|_| self.is_running()) {
-            let _ = rustix::process::kill_process_group(group, signal);
-        }
+        let _ = tokio::time::timeout(WAIT_TIMEOUT, self.exited()).await;
     }
 }
 
 impl Drop for RunningBrowser {
     fn drop(&mut self) {
         self.waiting.abort();
-    }
-}
-
-/// CDP over two pipes. Messages end with a zero byte.
-struct DebuggingPipe {
-    to_browser: pipe::Sender,
-    from_browser: BufReader<pipe::Receiver>,
-}
-
-impl DebuggingPipe {
-    /// Gives the browser its two ends, which it expects as descriptors 3 and 4.
-    fn attach(command: &mut Command) -> io::Result<Self> {
-        let (browser_reads, to_browser) = io::pipe()?;
-        let (from_browser, browser_writes) = io::pipe()?;
-        let mapping = |end: OwnedFd, child_fd| FdMapping {
-            parent_fd: end,
-            child_fd,
-        };
-        command
-            .fd_mappings(vec![
-                mapping(browser_reads.into(), 3),
-                mapping(browser_writes.into(), 4),
-            ])
-            .map_err(io::Error::other)?;
-        Ok(Self {
-            to_browser: pipe::Sender::from_owned_fd(to_browser.into())?,
-            from_browser: BufReader::new(pipe::Receiver::from_owned_fd(from_browser.into())?),
-        })
-    }
-
-    async fn load_extension(&mut self, extension: &Path) -> Result<(), Error> {
-        let failed = |error: io::Error| Error::DebuggingPipe(error.to_string());
-        let request = serde_json::json!({ "id": 1, "method": "Extensions.loadUnpacked", "params": { "path": extension } });
-        self.to_browser
-            .write_all(format!("{request}\0").as_bytes())
-            .await
-            .map_err(failed)?;
-        let mut reply = Vec::new();
-        let read = self.from_browser.read_until(0, &mut reply);
-        let length = tokio::time::timeout(LOAD_TIMEOUT, read)
-            .await
-            .map_err(|_| Error::DebuggingPipe("the browser does not respond".to_owned()))?
-            .map_err(failed)?;
-        if length == 0 {
-            // The browser has exited. The caller waits for it and reports that.
-            return Ok(());
-        }
-        reply.pop();
-        let reply: serde_json::Value =
-            serde_json::from_slice(&reply).map_err(|error| failed(error.into()))?;
-        match reply.get("error") {
-            Some(error) => Err(Error::DebuggingPipe(error.to_string())),
-            None => Ok(()),
-        }
     }
 }
 
@@ -320,6 +263,7 @@ mod tests {
     fn features_of_the_user_are_disabled_together_with_ours() {
         let browser = Browser {
             name: "chromium",
+            kind: Some(Kind::Chromium),
             path: PathBuf::from("/usr/bin/chromium"),
         };
         let access = Access::Extension {

@@ -2,50 +2,42 @@
 //! ever stopped; a profile that is open already is joined and left open.
 
 use std::fs;
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tabwire_home::control::{LaunchOptions, LaunchReport, Ownership, ProfileChoice};
+use futures_util::future::join_all;
+use tabwire_home::control::{LaunchOptions, LaunchReport, Ownership, ProfileChoice, Stopped};
 use tabwire_home::{Home, PairingId};
 use tokio::sync::Mutex;
 
-use super::bundle::{self, Copy};
-use super::launch::{self, Access};
+use super::extension_browser::ExtensionBrowsers;
+use super::launched::{Backend, Launched, find, find_like, is_same};
+use super::launching::Launching;
 use super::name::choose_name;
 use super::owned::Owned;
-use super::program::{Plan, Program, READY_TIMEOUT, Started};
+use super::program::{Program, Started};
 use super::watchdog::Watchdog;
-use super::{detect, leftovers};
+use super::{detect, leftovers, reserved};
 use crate::direct;
 use crate::error::Error;
-use crate::registry::Registry;
+use crate::registry::{Entry, Registry, Switch};
 
 const EXIT_POLL: Duration = Duration::from_millis(500);
 
 pub struct Launcher {
     home: Home,
-    port: u16,
     registry: Arc<Registry>,
     watchdog: Arc<Watchdog>,
+    extensions: ExtensionBrowsers,
     /// What is launched when a client needs a browser.
     on_demand: Option<LaunchOptions>,
+    /// What that browser is called, once it was launched.
+    on_demand_name: std::sync::Mutex<Option<String>>,
     /// Locked while a browser is launched or stopped, so that whoever needs the same one waits for
     /// it.
     browsers: Mutex<Vec<Launched>>,
-    owned: Owned,
-}
-
-struct Launched {
-    options: LaunchOptions,
-    program: Arc<Program>,
-    backend: Backend,
-}
-
-/// How clients get to the browser.
-enum Backend {
-    /// `None` until the browser is started for the first time.
-    Extension(Option<PairingId>),
-    Direct(Arc<direct::Browser>),
+    /// What is being launched while `browsers` is locked.
+    launching: Launching,
 }
 
 impl Launcher {
@@ -57,18 +49,24 @@ impl Launcher {
     ) -> Self {
         Self {
             home: home.clone(),
-            port,
-            registry,
             watchdog: Arc::new(Watchdog::start(home)),
+            extensions: ExtensionBrowsers {
+                home: home.clone(),
+                port,
+                registry: registry.clone(),
+                owned: Owned::default(),
+            },
+            registry,
             on_demand,
+            on_demand_name: std::sync::Mutex::default(),
             browsers: Mutex::default(),
-            owned: Owned::default(),
+            launching: Launching::default(),
         }
     }
 
     /// Who started the browser of this pairing. `None` for one that the user has opened.
     pub fn ownership(&self, pairing: &PairingId) -> Option<Ownership> {
-        self.owned.get(pairing)
+        self.extensions.owned.get(pairing)
     }
 
     /// Whether a browser is launched when a client needs one.
@@ -76,52 +74,93 @@ impl Launcher {
         self.on_demand.is_some()
     }
 
-    /// Ensures that the browser for clients is running and connected. Whoever asks at the same time
-    /// waits for the same launch.
-    pub async fn ensure(&self) -> Result<(), Error> {
+    /// Whether a browser is launched for a client that asks for this one.
+    pub fn launches(&self, name: Option<&str>) -> bool {
         let Some(options) = &self.on_demand else {
-            return Ok(());
+            return false;
+        };
+        let Some(name) = name else { return true };
+        let launched = self.on_demand_name().clone();
+        let own = launched.or_else(|| options.name.clone()).or_else(|| {
+            let browser = detect::choose(options.browser.as_deref());
+            browser.ok().map(|browser| browser.name.to_owned())
+        });
+        own.is_some_and(|own| is_same(&own, name))
+    }
+
+    fn on_demand_name(&self) -> MutexGuard<'_, Option<String>> {
+        self.on_demand_name
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ensures that the browser for clients is running and connected. Whoever asks at the same time
+    /// waits for the same launch. `None` if there is no such browser.
+    pub async fn ensure(&self) -> Result<Option<LaunchReport>, Error> {
+        let Some(options) = &self.on_demand else {
+            return Ok(None);
         };
         let mut browsers = self.browsers.lock().await;
-        self.ready(&mut browsers, options).await.map(drop)
+        let report = self.ready(&mut browsers, options, Switch::AtOnce).await?;
+        *self.on_demand_name() = Some(report.name.clone());
+        Ok(Some(report))
     }
 
     /// Launches a browser, unless it is running already.
     pub async fn launch(&self, options: &LaunchOptions) -> Result<LaunchReport, Error> {
         let mut browsers = self.browsers.lock().await;
-        self.ready(&mut browsers, options).await
+        self.ready(&mut browsers, options, Switch::WhenConnected)
+            .await
     }
 
     async fn ready(
         &self,
         browsers: &mut Vec<Launched>,
         options: &LaunchOptions,
+        switch: Switch,
     ) -> Result<LaunchReport, Error> {
         self.registry.check_launchable()?;
+        reserved::check(&options.arguments)?;
         let browser = detect::choose(options.browser.as_deref())?;
-        let name = self.name(browsers, options, &browser)?;
-        if let Some(known) = browsers.iter_mut().find(|known| known.name() == name) {
-            if known.options.direct != options.direct {
-                return Err(Error::LaunchedOtherwise { name });
-            }
-            return self.wait_until_ready(known).await;
+        let is_only = browsers.len() == 1;
+        let like = find_like(browsers, options, &browser)?;
+        if let Some(launched) = like.and_then(|at| browsers.get_mut(at)) {
+            return self.wait_until_ready(launched, switch, is_only).await;
         }
-        if self.registry.has_one_browser() && !browsers.is_empty() {
+        let name = self.name(browsers, options, &browser)?;
+        let is_name_in_use = browsers.iter().any(|own| is_same(own.name(), &name));
+        if self.registry.is_one() && (is_name_in_use || switch == Switch::AtOnce) {
+            self.make_way(browsers).await;
+        }
+        let mut launched = Launched::new(&self.home, &self.watchdog, options, name, browser)?;
+        let is_only = browsers.is_empty();
+        let report = self.wait_until_ready(&mut launched, switch, is_only).await;
+        self.after_launch(browsers, launched, report.is_ok()).await;
+        report
+    }
+
+    /// Stops the browsers that this relay launched, before another one takes their place.
+    async fn make_way(&self, browsers: &mut Vec<Launched>) {
+        if !browsers.is_empty() {
             self.registry.make_way();
             self.forget_all(browsers).await;
         }
-        let mut launched = self.start(options, name, browser).await?;
-        let report = self.wait_until_ready(&mut launched).await;
-        match report {
-            Ok(report) => {
-                browsers.push(launched);
-                Ok(report)
+    }
+
+    /// Keeps a browser that is ready, in place of others if there can be only one.
+    async fn after_launch(&self, browsers: &mut Vec<Launched>, launched: Launched, is_ready: bool) {
+        if is_ready {
+            if self.registry.is_one() {
+                self.forget_all(browsers).await;
             }
-            Err(error) => {
-                self.forget(launched).await;
-                Err(error)
-            }
+            browsers.push(launched);
+            return;
         }
+        self.forget(launched).await;
+        // It may have connected before it failed.
+        let is_displaced = |own: &mut Launched| matches!(&own.backend, Backend::Direct(Some(entry)) if self.registry.is_displaced(entry));
+        let mut displaced: Vec<Launched> = browsers.extract_if(.., is_displaced).collect();
+        self.forget_all(&mut displaced).await;
     }
 
     /// What the browser is called: what the user wants, or else what kind of browser it is. Never what
@@ -133,85 +172,56 @@ impl Launcher {
         browser: &detect::Browser,
     ) -> Result<String, Error> {
         let pairings = self.home.pairings()?;
+        let is_kept = options.profile == ProfileChoice::Kept;
+        // The one browser is stopped before another one uses its profile.
+        let gives_way = self.registry.is_one() && is_kept;
         let is_taken = |name: &str| {
-            let is_launched = browsers.iter().any(|browser| browser.name() == name);
+            let is_launched = browsers.iter().any(|browser| is_same(browser.name(), name));
+            if is_launched {
+                return !gives_way;
+            }
             // Only the extension of a kept profile has had the name before.
             let extension = match options.profile {
                 _ if options.direct => None,
                 ProfileChoice::Temporary => None,
                 _ => fs::canonicalize(self.home.launched_folder(name).join("extension")).ok(),
             };
-            let is_paired = pairings.has_name_outside(extension.as_deref(), name);
-            !is_launched && (is_paired || self.registry.has_url_named(name))
+            pairings.has_name_outside(extension.as_deref(), name)
+                || self.registry.has_url_named(name)
         };
         choose_name(is_taken, options.name.as_deref(), browser.name)
     }
 
-    async fn start(
+    /// Waits until clients can use the browser, and starts it if it is not running. Ends when the
+    /// browser is stopped.
+    async fn wait_until_ready(
         &self,
-        options: &LaunchOptions,
-        name: String,
-        browser: detect::Browser,
-    ) -> Result<Launched, Error> {
-        let folder = match &options.profile {
-            ProfileChoice::Temporary => leftovers::new_folder(&self.home)?,
-            _ => self.home.launched_folder(&name),
-        };
-        let plan = Plan {
-            name,
-            browser,
-            profile: match &options.profile {
-                ProfileChoice::Folder(folder) => folder.clone(),
-                _ => folder.join("profile"),
-            },
-            access: if options.direct {
-                Access::DebuggingPort
-            } else {
-                Access::Extension {
-                    folder: folder.join("extension"),
-                    load_by: options.load_by,
-                }
-            },
-            headless: options.headless || !launch::has_display(),
-            temporary: (options.profile == ProfileChoice::Temporary).then_some(folder),
-            arguments: options.arguments.clone(),
-        };
-        let program = Arc::new(Program::new(plan, self.watchdog.clone()));
-        Ok(Launched {
-            backend: self.backend(&program).await?,
-            options: options.clone(),
-            program,
-        })
+        browser: &mut Launched,
+        switch: Switch,
+        is_only: bool,
+    ) -> Result<LaunchReport, Error> {
+        let program = browser.program.clone();
+        let waiting = program.unless_closing(async {
+            let _launching = self.launching.begin(&program, is_only)?;
+            self.get_ready(browser, switch).await
+        });
+        waiting.await
     }
 
-    /// Starts a browser with a debugging port. One with the extension is started later.
-    async fn backend(&self, program: &Arc<Program>) -> Result<Backend, Error> {
-        let plan = &program.plan;
-        if let Access::Extension { .. } = plan.access {
-            return Ok(Backend::Extension(None));
-        }
-        let launched =
-            direct::Browser::launch(plan.name.clone(), plan.profile.clone(), program.clone());
-        match launched.await {
-            Ok(browser) => {
-                let browser = Arc::new(browser);
-                self.registry.add_direct(browser.clone());
-                Ok(Backend::Direct(browser))
-            }
-            Err(error) => {
-                self.discard(program).await;
-                Err(error)
-            }
-        }
-    }
-
-    /// Waits until clients can use the browser, and starts it if it is not running.
-    async fn wait_until_ready(&self, browser: &mut Launched) -> Result<LaunchReport, Error> {
+    async fn get_ready(
+        &self,
+        browser: &mut Launched,
+        switch: Switch,
+    ) -> Result<LaunchReport, Error> {
         let program = &browser.program;
+        let joined = program.is_running().await;
         let (tabs, debug_port) = match &mut browser.backend {
-            Backend::Extension(pairing) => (self.extension_tabs(program, pairing).await?, None),
-            Backend::Direct(direct) => {
-                direct.recover().await?;
+            Backend::Extension(pairing) => {
+                let tabs = self.extensions.ready(program, pairing, switch).await?;
+                (tabs, None)
+            }
+            Backend::Direct(entry) => {
+                let direct = self.direct_ready(program, entry).await?;
                 (direct.pages().await?.len(), Some(direct.url().port))
             }
         };
@@ -223,90 +233,49 @@ impl Launcher {
             headless: ownership == Ownership::Launched && program.plan.headless,
             pid,
             debug_port,
+            joined,
         })
     }
 
-    /// How many tabs the browser has, when its own extension has connected.
-    async fn extension_tabs(
+    async fn direct_ready(
         &self,
-        program: &Program,
-        pairing: &mut Option<PairingId>,
-    ) -> Result<usize, Error> {
-        let was_running = program.is_running().await;
-        match self.extension_ready(program, pairing).await {
-            // Its connection had ended before its process did.
-            Err(Error::BrowserExited { .. }) if was_running => {
-                self.extension_ready(program, pairing).await
-            }
-            outcome => outcome,
+        program: &Arc<Program>,
+        entry: &mut Option<Entry>,
+    ) -> Result<Arc<direct::Browser>, Error> {
+        if let Some(direct) = entry.as_ref().and_then(|entry| entry.direct.clone()) {
+            direct.recover().await?;
+            return Ok(direct);
         }
+        let (name, profile) = (program.plan.name.clone(), program.plan.profile.clone());
+        let launched = direct::Browser::launch(name, profile, program.clone()).await?;
+        let launched = Arc::new(launched);
+        let added = entry.insert(self.registry.add_direct(launched.clone()));
+        self.registry.prefer_direct(added);
+        Ok(launched)
     }
 
-    async fn extension_ready(
-        &self,
-        program: &Program,
-        pairing: &mut Option<PairingId>,
-    ) -> Result<usize, Error> {
-        if self.is_unpaired(pairing.as_ref())? {
-            // It cannot connect any more.
-            program.stop().await;
-        }
-        if !program.is_running().await {
-            if let Some(last) = pairing {
-                // Its last connection may not have been closed yet.
-                self.registry.disconnected(last).await;
-            }
-            // Each time, because the user may have unpaired it.
-            *pairing = self.write_extension(&program.plan)?;
-        }
-        let Some(pairing) = pairing else {
-            return Err(Error::BrowserStopped);
-        };
-        self.registry.prefer(pairing);
-        let Started { ownership, .. } = program.start().await?;
-        let tabs = tokio::select! {
-            tabs = self.registry.ready(pairing) => tabs,
-            error = program.exited() => return Err(error),
-            () = tokio::time::sleep(READY_TIMEOUT) => return Err(match ownership {
-                Ownership::Launched => Error::ExtensionTimeout { seconds: READY_TIMEOUT.as_secs() },
-                Ownership::Attached => Error::ProfileInUse { name: program.plan.name.clone() },
-            }),
-        };
-        program.on_connected(ownership).await;
-        self.owned.insert(pairing, ownership);
-        Ok(tabs)
-    }
-
-    /// Whether the user has unpaired the browser.
-    fn is_unpaired(&self, pairing: Option<&PairingId>) -> Result<bool, Error> {
-        let pairings = self.home.pairings()?;
-        Ok(pairing.is_some_and(|pairing| !pairings.contains(pairing)))
-    }
-
-    /// Writes an extension that can prove to be this browser's own.
-    fn write_extension(&self, plan: &Plan) -> Result<Option<PairingId>, Error> {
-        let Access::Extension { folder, .. } = &plan.access else {
-            return Ok(None);
-        };
-        let (pairing, secret) = bundle::pair(&self.home, folder, Some(&plan.name))?;
-        let copy = Copy {
-            folder,
-            port: self.port,
-            secret: &secret,
-            shows_welcome: false,
-        };
-        copy.write()?;
-        Ok(Some(pairing))
-    }
-
-    /// Stops a browser that this relay launched.
-    pub async fn stop(&self, name: Option<&str>) -> Result<String, Error> {
+    /// Stops a browser that this relay launched, also while it is being launched. One that was running
+    /// before is only released.
+    pub async fn stop(&self, name: Option<&str>) -> Result<Stopped, Error> {
+        let interrupted = self.launching.interrupt(name);
         let mut browsers = self.browsers.lock().await;
-        let at = find(&browsers, name)?;
+        let at = match (
+            find(&browsers, interrupted.as_deref().or(name)),
+            interrupted,
+        ) {
+            (Ok(at), _) => at,
+            // It was new, and whoever launched it has cleaned up.
+            (Err(_), Some(name)) => return Ok(Stopped::browser(name, Ownership::Launched)),
+            (Err(error), None) => return Err(error),
+        };
         let browser = browsers.remove(at);
+        let ownership = browser.program.ownership().await;
         let name = browser.name().to_owned();
         self.forget(browser).await;
-        Ok(name)
+        Ok(Stopped::browser(
+            name,
+            ownership.unwrap_or(Ownership::Launched),
+        ))
     }
 
     /// Resolves when a browser has exited, or was launched again. Checks now and then, because it is
@@ -329,36 +298,43 @@ impl Launcher {
     pub async fn restart(&self, name: Option<&str>) -> Result<LaunchReport, Error> {
         let mut browsers = self.browsers.lock().await;
         let at = find(&browsers, name)?;
-        let mut browser = browsers.remove(at);
+        let is_only = browsers.len() == 1;
+        let Some(browser) = browsers.get_mut(at) else {
+            return Err(Error::BrowserStopped);
+        };
+        if browser.program.ownership().await == Some(Ownership::Attached) {
+            let name = browser.name().to_owned();
+            return Err(Error::RestartAttached { name });
+        }
         browser.program.stop().await;
-        let report = self.wait_until_ready(&mut browser).await;
-        browsers.insert(at, browser);
-        report
+        self.wait_until_ready(browser, Switch::AtOnce, is_only)
+            .await
     }
 
-    /// Stops every browser that this relay launched.
+    /// Stops every browser that this relay launched. Nothing can be launched any more.
     pub async fn stop_all(&self) {
+        self.launching.close();
         let mut browsers = self.browsers.lock().await;
         self.forget_all(&mut browsers).await;
     }
 
     async fn forget_all(&self, browsers: &mut Vec<Launched>) {
-        for browser in browsers.drain(..) {
-            self.forget(browser).await;
-        }
+        join_all(browsers.drain(..).map(|browser| self.forget(browser))).await;
     }
 
     /// Stops a browser if it was launched, and removes what is temporary.
     async fn forget(&self, browser: Launched) {
         match &browser.backend {
-            Backend::Direct(direct) => {
-                self.registry.remove_direct(direct).await;
+            Backend::Direct(entry) => {
+                if let Some(entry) = entry {
+                    self.registry.remove_direct(entry).await;
+                }
                 self.discard(&browser.program).await;
             }
             Backend::Extension(pairing) => {
                 self.discard(&browser.program).await;
                 let Some(pairing) = pairing else { return };
-                self.owned.remove(pairing);
+                self.extensions.owned.remove(pairing);
                 self.registry.no_longer_prefer(pairing);
                 if browser.program.plan.temporary.is_some() {
                     self.registry.forget(pairing);
@@ -370,31 +346,7 @@ impl Launcher {
     async fn discard(&self, program: &Program) {
         program.close().await;
         if let Some(folder) = &program.plan.temporary {
-            leftovers::remove_folder(&self.home, folder);
+            leftovers::remove_folder(&self.home, folder).await;
         }
     }
-}
-
-impl Launched {
-    fn name(&self) -> &str {
-        &self.program.plan.name
-    }
-}
-
-fn find(browsers: &[Launched], name: Option<&str>) -> Result<usize, Error> {
-    let names = || {
-        browsers
-            .iter()
-            .map(|browser| browser.name().to_owned())
-            .collect()
-    };
-    match (name, browsers) {
-        (Some(name), _) => browsers.iter().position(|browser| browser.name() == name),
-        (None, [_]) => Some(0),
-        (None, _) => None,
-    }
-    .ok_or_else(|| Error::NotLaunched {
-        name: name.map(str::to_owned),
-        launched: names(),
-    })
 }

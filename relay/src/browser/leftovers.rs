@@ -4,8 +4,10 @@
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
+use futures_util::future::join_all;
 use serde::de::DeserializeOwned;
 use tabwire_home::Home;
+use tokio::task::spawn_blocking;
 
 use super::process::{LaunchedProcess, ProcessIdentity};
 use crate::error::Error;
@@ -51,31 +53,58 @@ pub fn write_process(folder: &Path, process: &LaunchedProcess) {
     }
 }
 
-pub fn remove_folder(home: &Home, folder: &Path) {
-    let unpaired = home.update_pairings(|pairings| {
-        pairings.unpair_folder(&folder.join("extension"));
-    });
-    let removed = fs::remove_dir_all(folder);
-    if let Err(error) = unpaired {
-        tracing::warn!(%error, "cannot unpair a temporary browser");
-    }
-    if let Err(error) = removed {
+/// Removes a folder that nobody uses any more, and the pairing of the extension in it.
+pub async fn remove_folder(home: &Home, folder: &Path) {
+    let (home, folder) = (home.clone(), folder.to_owned());
+    // A profile has thousands of files, and another process may be changing the pairings.
+    let _ = spawn_blocking(move || remove_now(&home, &folder)).await;
+}
+
+/// As `remove_folder`, for callers that may block.
+pub fn remove_now(home: &Home, folder: &Path) {
+    unpair(home, &[folder.to_owned()]);
+    if let Err(error) = fs::remove_dir_all(folder) {
         tracing::warn!(%error, folder = %folder.display(), "cannot remove a temporary profile");
     }
 }
 
-/// Removes what processes that were killed left behind. Only the relay that owns the home may do this.
-pub async fn remove_all(home: &Home) {
-    let Ok(folders) = fs::read_dir(home.temporary_folder()) else {
-        return;
-    };
-    let folders = folders.flatten().map(|folder| folder.path());
-    for folder in folders.filter(|folder| !has_owner(folder)) {
+fn unpair(home: &Home, folders: &[PathBuf]) {
+    let unpaired = home.update_pairings(|pairings| {
+        for folder in folders {
+            pairings.unpair_folder(&folder.join("extension"));
+        }
+    });
+    if let Err(error) = unpaired {
+        tracing::warn!(%error, "cannot unpair a temporary browser");
+    }
+}
+
+/// The folders that processes that were killed left behind. Their browsers are unpaired at once, so
+/// that their names are free; removing them takes longer. Only the relay that owns the home may do this.
+pub async fn find_all(home: &Home) -> Vec<PathBuf> {
+    let home = home.clone();
+    let found = spawn_blocking(move || {
+        let folders = fs::read_dir(home.temporary_folder());
+        let folders = folders.into_iter().flatten().flatten();
+        let folders = folders.map(|folder| folder.path());
+        let left: Vec<PathBuf> = folders.filter(|folder| !has_owner(folder)).collect();
+        if !left.is_empty() {
+            unpair(&home, &left);
+        }
+        left
+    });
+    found.await.unwrap_or_default()
+}
+
+/// Stops the browsers that use these folders, and removes the folders.
+pub async fn remove_all(home: &Home, folders: Vec<PathBuf>) {
+    let removing = folders.iter().map(|folder| async {
         if let Some(process) = read::<LaunchedProcess>(&folder.join(PROCESS_FILE)) {
             process.stop().await;
         }
-        remove_folder(home, &folder);
-    }
+        remove_folder(home, folder).await;
+    });
+    join_all(removing).await;
 }
 
 fn read<T: DeserializeOwned>(file: &Path) -> Option<T> {
@@ -86,6 +115,7 @@ fn read<T: DeserializeOwned>(file: &Path) -> Option<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::browser::bundle;
     use std::os::unix::process::CommandExt as _;
     use std::process::{Child, Command};
 
@@ -128,13 +158,40 @@ mod tests {
         assert_eq!(folder.parent(), Some(home.temporary_folder().as_path()));
         let (mut child, process) = start_browser(&folder);
         write_process(&folder, &process);
-        remove_all(&home).await;
+        remove_all(&home, find_all(&home).await).await;
         assert!(folder.exists());
         assert!(process.is_running());
         abandon(&folder);
-        remove_all(&home).await;
+        remove_all(&home, find_all(&home).await).await;
         assert!(!folder.exists());
         child.wait().unwrap();
+    }
+
+    #[tokio::test]
+    async fn browser_is_unpaired_with_its_folder_also_below_a_link() {
+        let outside = tempfile::tempdir().unwrap();
+        fs::create_dir(outside.path().join("real")).unwrap();
+        let link = outside.path().join("link");
+        std::os::unix::fs::symlink(outside.path().join("real"), &link).unwrap();
+        let home = Home::open_at(link.join("home")).unwrap();
+        let folder = new_folder(&home).unwrap();
+        bundle::pair(&home, &folder.join("extension"), Some("work")).unwrap();
+        assert_eq!(home.pairings().unwrap().folders().count(), 1);
+        remove_folder(&home, &folder).await;
+        assert!(!folder.exists());
+        assert_eq!(home.pairings().unwrap().folders().count(), 0);
+    }
+
+    #[tokio::test]
+    async fn abandoned_browser_is_unpaired_before_its_folder_is_removed() {
+        let (_guard, home) = new_home();
+        let folder = new_folder(&home).unwrap();
+        bundle::pair(&home, &folder.join("extension"), Some("work")).unwrap();
+        abandon(&folder);
+        let found = find_all(&home).await;
+        assert_eq!(found, std::slice::from_ref(&folder));
+        assert_eq!(home.pairings().unwrap().folders().count(), 0);
+        assert!(folder.exists());
     }
 
     #[tokio::test]
@@ -145,7 +202,7 @@ mod tests {
         let unreadable = new_folder(&home).unwrap();
         fs::write(unreadable.join(OWNER_FILE), "{").unwrap();
         let kept = new_folder(&home).unwrap();
-        remove_all(&home).await;
+        remove_all(&home, find_all(&home).await).await;
         assert!(!unknown.exists() && !unreadable.exists() && kept.exists());
     }
 }

@@ -2,14 +2,20 @@
 //! extension or a debugging port.
 
 pub mod bundle;
+mod debugging_pipe;
 pub mod detect;
+mod extension_browser;
 pub mod launch;
+mod launched;
 pub mod launcher;
+mod launching;
 pub mod leftovers;
 pub mod name;
 mod owned;
 pub mod process;
+mod process_group;
 pub mod profile;
 pub mod profile_pairing;
 pub mod program;
+mod reserved;
 pub mod watchdog;

@@ -1,7 +1,7 @@
 //! What a launched browser is called. Clients and commands choose a browser by its name, so it must
 //! not be the name of another one, such as the user's own.
 
-use tabwire_home::NameFault;
+use tabwire_home::{NameFault, check_name};
 
 use crate::error::Error;
 
@@ -12,6 +12,8 @@ pub fn choose_name(
     stem: &str,
 ) -> Result<String, Error> {
     if let Some(name) = requested {
+        // It becomes the name of a folder, and it may come from any program.
+        check_name(name)?;
         return if is_taken(name) {
             Err(NameFault::Taken(name.to_owned()).into())
         } else {
@@ -35,5 +37,6 @@ mod tests {
         assert_eq!(choose(None, "chrome").unwrap(), "chrome-3");
         assert_eq!(choose(Some("work"), "chrome").unwrap(), "work");
         assert!(choose(Some("chrome"), "edge").is_err());
+        assert!(choose(Some("../../x"), "edge").is_err());
     }
 }

@@ -2,14 +2,10 @@
 //! else is ever ended: a process has to be the one that was launched.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process_group};
 use serde::{Deserialize, Serialize};
 
-/// How long the browser may take to exit before it is killed.
-const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
-const POLL_INTERVAL: Duration = Duration::from_millis(20);
+use super::process_group::ProcessGroup;
 
 /// A process, as it can be recognized later. Its id alone proves nothing: it may belong to another
 /// process by then.
@@ -77,7 +73,38 @@ impl LaunchedProcess {
         if self.executable.is_some() && executable(self.pid()) != self.executable {
             return false;
         }
-        let Some(arguments) = command_line(self.pid()) else {
+        self.is_browser(self.pid())
+    }
+
+    /// Asks the browser to exit, and kills it if it does not. Returns when nothing is left of it.
+    pub async fn stop(&self) {
+        if let Some(group) = self.group().filter(|_| self.is_left()) {
+            group.stop().await;
+        }
+    }
+
+    /// As `stop`, for whoever is the parent of the process and has not waited for it yet: its id can
+    /// only be its own.
+    pub async fn stop_child(&self) {
+        if let Some(group) = self.group() {
+            group.stop().await;
+        }
+    }
+
+    /// Whether something is left of the browser: the process that was launched or, if that was a
+    /// script, a browser that it has started.
+    fn is_left(&self) -> bool {
+        if self.is_running() {
+            return true;
+        }
+        let members = self.group().map(ProcessGroup::members).unwrap_or_default();
+        let is_browser = |pid: &u32| *pid != self.pid() && self.is_browser(*pid);
+        members.iter().any(is_browser)
+    }
+
+    /// Whether a process has the arguments of this browser.
+    fn is_browser(&self, pid: u32) -> bool {
+        let Some(arguments) = command_line(pid) else {
             return false;
         };
         let profile = format!("--user-data-dir={}", self.profile.display());
@@ -88,32 +115,15 @@ impl LaunchedProcess {
         has_profile && (is_headless || !self.headless)
     }
 
-    /// Asks the browser to exit, and kills it if it does not.
-    pub async fn stop(&self) {
-        if !self.is_running() {
-            return;
-        }
-        self.signal(Signal::TERM);
-        let exited = async {
-            while self.is_running() {
-                tokio::time::sleep(POLL_INTERVAL).await;
-            }
-        };
-        if tokio::time::timeout(EXIT_TIMEOUT, exited).await.is_err() && self.is_running() {
-            self.signal(Signal::KILL);
-        }
-    }
-
-    /// The program may be a script with the browser as its child, so the whole group is signalled.
-    fn signal(&self, signal: Signal) {
-        if let Some(group) = to_pid(self.pid()) {
-            let _ = kill_process_group(group, signal);
-        }
+    /// The program may be a script with the browser as its child, so the whole group is stopped.
+    fn group(&self) -> Option<ProcessGroup> {
+        ProcessGroup::of(self.pid())
     }
 }
 
-fn to_pid(pid: u32) -> Option<Pid> {
-    i32::try_from(pid).ok().and_then(Pid::from_raw)
+/// Whether a process exists and has not exited.
+pub fn is_alive(pid: u32) -> bool {
+    start_time(pid).is_some()
 }
 
 #[cfg(target_os = "linux")]
@@ -172,17 +182,24 @@ fn start_time(pid: u32) -> Option<String> {
 
 #[cfg(not(target_os = "linux"))]
 fn start_time(pid: u32) -> Option<String> {
-    let exists = to_pid(pid).is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok());
+    let id = i32::try_from(pid)
+        .ok()
+        .and_then(rustix::process::Pid::from_raw);
+    let exists = id.is_some_and(|id| rustix::process::test_kill_process(id).is_ok());
     exists.then(String::new)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::process::Signal;
     use std::io::Write as _;
     use std::os::unix::process::CommandExt as _;
     use std::path::Path;
     use std::process::{Child, Command, Stdio};
+    use std::time::Duration;
+
+    const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
     fn start(arguments: &[&str]) -> Child {
         start_program(Path::new("sh"), "sleep 60 & wait", arguments)
@@ -216,7 +233,7 @@ mod tests {
     }
 
     fn kill(process: &LaunchedProcess, mut child: Child) {
-        process.signal(Signal::KILL);
+        process.group().unwrap().signal(Signal::KILL);
         child.wait().unwrap();
     }
 
@@ -245,6 +262,27 @@ mod tests {
                 .unwrap()
                 .unwrap();
         });
+    }
+
+    #[tokio::test]
+    async fn browser_is_stopped_although_the_script_that_started_it_is_gone() {
+        let browser = "sh -c 'sleep 60 & wait' sh";
+        let script = format!("{browser} --user-data-dir=/p & read line");
+        let mut leader = start_program(Path::new("sh"), &script, &["--user-data-dir=/p"]);
+        let own = LaunchedProcess::new(leader.id(), PathBuf::from("/p"), false);
+        let other = LaunchedProcess::new(leader.id(), PathBuf::from("/other"), false);
+        let members = || own.group().unwrap().members();
+        let is_browser = |pid: &u32| *pid != own.pid() && own.is_browser(*pid);
+        while !members().iter().any(is_browser) {
+            std::thread::sleep(POLL_INTERVAL);
+        }
+        drop(leader.stdin.take());
+        leader.wait().unwrap();
+        assert!(!own.is_running() && own.is_left() && !other.is_left());
+        other.stop().await;
+        assert!(!members().is_empty(), "another profile");
+        own.stop().await;
+        assert!(members().is_empty() && !own.is_left());
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use tabwire_home::control::Ownership;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, watch};
 
 use super::detect::Browser;
 use super::launch::{Access, Launch, RunningBrowser};
@@ -34,6 +34,8 @@ pub struct Program {
     process: Mutex<Process>,
     /// How often the browser had to be started again because it had gone by itself.
     recoveries: AtomicU32,
+    /// Changes when the browser is closed, so that nobody goes on waiting for it.
+    closing: watch::Sender<u32>,
 }
 
 /// What to start, and how.
@@ -72,7 +74,26 @@ impl Program {
             watchdog,
             process: Mutex::new(Process::NotStarted),
             recoveries: AtomicU32::new(0),
+            closing: watch::Sender::new(0),
         }
+    }
+
+    /// Waits for something that a browser that is being closed will not do any more.
+    pub async fn unless_closing<T>(
+        &self,
+        waiting: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
+        let mut closing = self.closing.subscribe();
+        tokio::select! {
+            outcome = waiting => outcome,
+            _ = closing.changed() => Err(Error::BrowserStopped),
+        }
+    }
+
+    /// Ends what waits for the browser. Whoever calls this closes the browser next.
+    pub fn interrupt(&self) {
+        self.closing
+            .send_modify(|count| *count = count.wrapping_add(1));
     }
 
     /// Starts the browser, unless it is running.
@@ -88,7 +109,9 @@ impl Program {
         if matches!(process, Process::Closed) {
             return Err(Error::BrowserStopped);
         }
-        if let Process::Launched(_, ended) = process {
+        if let Process::Launched(running, ended) = process {
+            // What was started may be a script that exits before its browser does.
+            running.stop(ended).await;
             self.watchdog.on_stopped(ended.pid());
         }
         if !matches!(process, Process::NotStarted) {
@@ -101,9 +124,7 @@ impl Program {
                 pid,
             }
         } else {
-            let (running, launched) = self.launch().await?;
-            let pid = launched.pid();
-            *process = Process::Launched(Box::new(running), launched);
+            let pid = self.launch(process).await?;
             Started {
                 ownership: Ownership::Launched,
                 pid,
@@ -131,7 +152,9 @@ impl Program {
         );
     }
 
-    async fn launch(&self) -> Result<(RunningBrowser, LaunchedProcess), Error> {
+    /// From the moment it is started, the browser is in `process`: if this future is dropped, it can
+    /// still be stopped.
+    async fn launch(&self, process: &mut Process) -> Result<u32, Error> {
         profile::remove_active_port(&self.plan.profile);
         let launch = Launch {
             browser: &self.plan.browser,
@@ -141,11 +164,20 @@ impl Program {
             is_temporary: self.plan.temporary.is_some(),
             arguments: &self.plan.arguments,
         };
-        let running = launch.start().await?;
-        let process =
-            LaunchedProcess::new(running.pid, self.plan.profile.clone(), self.plan.headless);
-        self.report(&process);
-        Ok((running, process))
+        let running = Box::new(launch.start()?);
+        let pid = running.pid;
+        let launched = LaunchedProcess::new(pid, self.plan.profile.clone(), self.plan.headless);
+        self.report(&launched);
+        let access = &self.plan.access;
+        *process = Process::Launched(running, launched);
+        let Process::Launched(running, _) = process else {
+            return Ok(pid);
+        };
+        let loaded = running.load_extension(access).await;
+        if loaded.is_err() {
+            self.stop_process(process).await;
+        }
+        loaded.map(|()| pid)
     }
 
     /// Lets the watchdog and the next relay recognize the browser if this relay is killed.
@@ -175,18 +207,25 @@ impl Program {
     }
 
     pub async fn is_running(&self) -> bool {
-        self.process.lock().await.running().is_some()
+        self.ownership().await.is_some()
+    }
+
+    /// Who started the browser, if it is running.
+    pub async fn ownership(&self) -> Option<Ownership> {
+        let running = self.process.lock().await.running();
+        running.map(|started| started.ownership)
     }
 
     /// Resolves when a browser that was launched has exited.
     pub async fn exited(&self) -> Error {
-        let mut process = self.process.lock().await;
-        match &mut *process {
-            Process::Launched(running, _) => {
-                let status = running.exited().await;
-                self.exited_with(status)
-            }
-            _ => std::future::pending().await,
+        // Not locked while waiting, because it may have to be stopped.
+        let exited = match &*self.process.lock().await {
+            Process::Launched(running, _) => Some(running.exited()),
+            _ => None,
+        };
+        match exited {
+            Some(exited) => self.exited_with(exited.await),
+            None => std::future::pending().await,
         }
     }
 
@@ -205,6 +244,7 @@ impl Program {
 
     /// Stops the browser if it was launched. Nobody can start it again.
     pub async fn close(&self) {
+        self.interrupt();
         let mut process = self.process.lock().await;
         self.stop_process(&mut process).await;
         *process = Process::Closed;
@@ -213,7 +253,7 @@ impl Program {
     async fn stop_process(&self, process: &mut Process) {
         if let Process::Launched(running, launched) = process {
             self.log("closing", Ownership::Launched);
-            running.stop().await;
+            running.stop(launched).await;
             self.watchdog.on_stopped(launched.pid());
         }
         *process = Process::NotStarted;
@@ -221,15 +261,34 @@ impl Program {
 
     async fn launch_direct(&self, process: &mut Process) -> Result<direct::Found, Error> {
         let Started { ownership, .. } = self.start_process(process).await?;
-        let port = self.port(process).await;
-        if let Err(error) = &port
+        let url = self.port(process).await?;
+        self.note_executable(process);
+        Ok(direct::Found { url, ownership })
+    }
+
+    /// Starts a browser with a debugging port, or stops what was started.
+    async fn ensure_port(&self, process: &mut Process) -> Result<direct::Found, Error> {
+        let was_running = process.running().is_some();
+        let launching = async {
+            match self.launch_direct(process).await {
+                // Its connections had ended before its process did.
+                Err(Error::BrowserExited { .. }) if was_running => {
+                    self.launch_direct(process).await
+                }
+                outcome => outcome,
+            }
+        };
+        let found = tokio::time::timeout(READY_TIMEOUT, launching).await;
+        let found = found.unwrap_or_else(|_| {
+            let seconds = READY_TIMEOUT.as_secs();
+            Err(Error::PortTimeout { seconds })
+        });
+        if let Err(error) = &found
             && !matches!(error, Error::BrowserExited { .. })
         {
             self.stop_process(process).await;
         }
-        let url = port?;
-        self.note_executable(process);
-        Ok(direct::Found { url, ownership })
+        found
     }
 
     /// Waits until the browser's debugging port answers.
@@ -253,9 +312,6 @@ impl Program {
         tokio::select! {
             url = answers => Ok(url),
             status = running.exited() => Err(self.exited_with(status)),
-            () = tokio::time::sleep(READY_TIMEOUT) => Err(Error::PortTimeout {
-                seconds: READY_TIMEOUT.as_secs(),
-            }),
         }
     }
 }
@@ -279,16 +335,9 @@ impl Process {
 
 impl direct::Launcher for Program {
     fn launch(&self) -> Pin<Box<dyn Future<Output = Result<direct::Found, Error>> + Send + '_>> {
-        Box::pin(async {
+        Box::pin(self.unless_closing(async {
             let mut process = self.process.lock().await;
-            let was_running = process.running().is_some();
-            match self.launch_direct(&mut process).await {
-                // Its connections had ended before its process did.
-                Err(Error::BrowserExited { .. }) if was_running => {
-                    self.launch_direct(&mut process).await
-                }
-                outcome => outcome,
-            }
-        })
+            self.ensure_port(&mut process).await
+        }))
     }
 }

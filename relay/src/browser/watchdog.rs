@@ -4,7 +4,7 @@
 //! The relay tells it over a pipe what there is to clean up. When the pipe closes, the relay has
 //! ended, however it ended; whatever it has not cleaned up by then is left to the watchdog.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufRead, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
@@ -12,9 +12,11 @@ use std::process::{ChildStdin, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
 use command_fds::{CommandFdExt as _, FdMapping};
+use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
 use tabwire_home::Home;
 
+use super::leftovers;
 use super::process::LaunchedProcess;
 
 /// The hidden command that runs the watchdog.
@@ -26,6 +28,16 @@ pub struct Remains {
     pub process: LaunchedProcess,
     /// A temporary folder.
     pub folder: Option<PathBuf>,
+}
+
+impl Remains {
+    /// Without a home, its pairings cannot be changed, and the next relay removes the folder.
+    async fn clean_up(self, home: Option<&Home>) {
+        self.process.stop().await;
+        if let (Some(home), Some(folder)) = (home, self.folder) {
+            leftovers::remove_folder(home, &folder).await;
+        }
+    }
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -47,6 +59,14 @@ impl Watchdog {
             .ok();
         Self {
             pipe: Mutex::new(pipe),
+        }
+    }
+
+    /// For tests that launch nothing.
+    #[cfg(test)]
+    pub fn none() -> Self {
+        Self {
+            pipe: Mutex::new(None),
         }
     }
 
@@ -102,13 +122,11 @@ fn start(home: &Home) -> io::Result<ChildStdin> {
 /// Runs the watchdog, until the relay at the other end of stdin has ended and nothing is left of it.
 pub async fn run() {
     let remains = tokio::task::spawn_blocking(|| read_remains(io::stdin().lock())).await;
-    for Remains { process, folder } in remains.unwrap_or_default() {
-        process.stop().await;
-        if let Some(folder) = folder {
-            let _ = fs::remove_dir_all(folder);
-        }
-    }
-    if let Ok(home) = Home::open() {
+    let home = Home::open().ok();
+    let home = home.as_ref();
+    let cleaning = remains.unwrap_or_default().into_iter();
+    join_all(cleaning.map(|remains| remains.clean_up(home))).await;
+    if let Some(home) = home {
         home.remove_stale_files();
     }
 }

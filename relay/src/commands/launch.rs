@@ -8,7 +8,7 @@ use tabwire_home::Home;
 use tabwire_home::control::{LaunchOptions, LaunchReport, LoadBy, Ownership, ProfileChoice};
 
 use crate::commands::session::RelayOptions;
-use crate::commands::{absolute, browser_name, relay_query, table};
+use crate::commands::{absolute, absolute_program, browser_name, relay_query, table};
 use crate::error::Error;
 
 #[derive(Debug, Clone, Args)]
@@ -55,7 +55,7 @@ pub struct BrowserOptions {
 impl BrowserOptions {
     pub fn launch(&self, browser: Option<String>) -> Result<LaunchOptions, Error> {
         Ok(LaunchOptions {
-            browser,
+            browser: browser.map(absolute_program).transpose()?,
             name: self.name.clone(),
             headless: self.headless,
             profile: match (&self.profile, self.temp) {

@@ -168,6 +168,13 @@ fn absolute(path: &Path) -> Result<PathBuf, Error> {
     })
 }
 
+/// A browser as the relay understands it, which may run in another folder.
+fn absolute_program(browser: String) -> Result<String, Error> {
+    let path = PathBuf::from(&browser);
+    let absolute = tabwire_home::control::absolute_program(browser);
+    absolute.map_err(|reason| Error::InvalidPath { path, reason })
+}
+
 /// The exit code of a program that this command ran. One that was ended by a signal gets 128 and the
 /// signal's number, as in a shell.
 fn exit_code(status: ExitStatus) -> ExitCode {

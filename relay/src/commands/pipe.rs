@@ -14,7 +14,7 @@ use tabwire_home::{Home, RelayStatus, Token, get_json};
 use crate::browser::detect;
 use crate::commands::session::{RelayOptions, SessionOptions, seconds};
 use crate::commands::shell::quoted;
-use crate::commands::{absolute, browser_name, exit_code, relay_query};
+use crate::commands::{absolute, absolute_program, browser_name, exit_code, relay_query};
 use crate::error::Error;
 use crate::pipe::{self, BrowserArguments, ClientPipe, OwnBrowser, Socket};
 use crate::signals::StopSignals;
@@ -47,7 +47,7 @@ pub struct PipeOptions {
 
 pub async fn run(options: &PipeOptions) -> Result<ExitCode, Error> {
     if let Some(file) = &options.script {
-        return write_script(&absolute(file)?, options);
+        return write_script(&absolute(file)?, &options.anywhere()?);
     }
     let client = ClientPipe::inherited()?;
     let mut stop = StopSignals::new()?;
@@ -110,6 +110,15 @@ impl PipeOptions {
         };
         let settings = session.settings("tabwire pipe")?;
         Ok(tabwire_mcp::ensure_browser(&settings).await?)
+    }
+
+    /// The same options for a script, which runs in any folder.
+    fn anywhere(&self) -> Result<Self, Error> {
+        let launch = self.launch.clone().map(absolute_program).transpose()?;
+        Ok(Self {
+            launch,
+            ..self.clone()
+        })
     }
 
     /// What the script passes on.
@@ -203,6 +212,22 @@ fn script_text(program: &Path, home: Option<PathBuf>, options: &PipeOptions) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn script_finds_its_browser_from_any_folder() {
+        let options = PipeOptions {
+            script: None,
+            browser: None,
+            join: false,
+            launch: Some("./out/chrome".to_owned()),
+            standby: 5.0,
+            arguments: Vec::new(),
+        };
+        let text = script_text(Path::new("/t"), None, &options.anywhere().unwrap());
+        let program = std::env::current_dir().unwrap().join("out/chrome");
+        let launch = format!("'--launch' '{}'", program.display());
+        assert!(text.contains(&launch), "{text}");
+    }
 
     #[test]
     fn script_passes_its_options_and_all_arguments() {

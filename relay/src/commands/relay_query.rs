@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use tabwire_home::control::{self, LaunchOptions, LaunchReport};
+use tabwire_home::control::{self, LaunchOptions, LaunchReport, Stopped};
 use tabwire_home::{BrowserReport, Home, State, Token, get_json_with_token};
 
 use crate::error::Error;
@@ -40,8 +40,7 @@ pub async fn restart(home: &Home, state: State, name: Option<&str>) -> Result<La
     restarted.map_err(refused)
 }
 
-/// Returns the name of the browser.
-pub async fn stop_browser(home: &Home, state: State, name: Option<&str>) -> Result<String, Error> {
+pub async fn stop_browser(home: &Home, state: State, name: Option<&str>) -> Result<Stopped, Error> {
     let stopped = control::stop_browser(state.port, &Token::load(home)?, name).await;
     stopped.map_err(refused)
 }

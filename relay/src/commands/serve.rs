@@ -11,7 +11,7 @@ use tabwire_home::{DEFAULT_PORT, Home};
 use crate::browser::name::choose_name;
 use crate::browser::program::READY_TIMEOUT;
 use crate::browser::{bundle, detect};
-use crate::commands::browser_name;
+use crate::commands::{absolute_program, browser_name};
 use crate::config::{BrowserMode, ClientMode, Config, OnDisconnect};
 use crate::direct::{Browser, BrowserUrl};
 use crate::error::Error;
@@ -119,13 +119,16 @@ pub struct OnDemand {
 }
 
 impl OnDemand {
-    fn options(&self) -> Option<LaunchOptions> {
-        let browser = self.launch.clone()?;
-        Some(LaunchOptions {
-            browser: Some(browser).filter(|browser| browser != "auto"),
+    fn options(&self) -> Result<Option<LaunchOptions>, Error> {
+        let Some(browser) = self.launch.clone() else {
+            return Ok(None);
+        };
+        let browser = Some(browser).filter(|browser| browser != "auto");
+        Ok(Some(LaunchOptions {
+            browser: browser.map(absolute_program).transpose()?,
             direct: self.launch_direct,
             ..LaunchOptions::default()
-        })
+        }))
     }
 }
 
@@ -204,7 +207,7 @@ impl ServeOptions {
 
 pub async fn run(options: &ServeOptions, log: &Log) -> Result<ExitCode, Error> {
     let mut stop = StopSignals::new()?;
-    let launch = options.on_demand.options();
+    let launch = options.on_demand.options()?;
     if let Some(launch) = &launch {
         // Fail now if there is no such browser.
         detect::choose(launch.browser.as_deref())?;

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
+use tabwire_home::control::Stopped;
 use tabwire_home::{Home, State};
 
 use crate::commands::launch::print_report;
@@ -35,8 +36,8 @@ pub async fn stop(options: &StopOptions) -> Result<ExitCode, Error> {
         relay_query::stop_relay(&home, state).await?;
         print_line!("Stopped {state}.");
     } else {
-        let name = relay_query::stop_browser(&home, state, options.name.as_deref()).await?;
-        print_line!("Stopped {name}.");
+        let stopped = relay_query::stop_browser(&home, state, options.name.as_deref()).await?;
+        print_stopped(&stopped);
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -46,6 +47,15 @@ pub async fn restart(options: &RestartOptions) -> Result<ExitCode, Error> {
     let report = relay_query::restart(&home, state, options.name.as_deref()).await?;
     print_report(&report, options.json);
     Ok(ExitCode::SUCCESS)
+}
+
+pub fn print_stopped(stopped: &Stopped) {
+    let name = stopped.name.as_deref().unwrap_or_default();
+    if stopped.stays_open() {
+        print_line!("Released {name}; it was running before Tabwire, so it stays open.");
+    } else {
+        print_line!("Stopped {name}.");
+    }
 }
 
 fn running_relay() -> Result<(Home, State), Error> {

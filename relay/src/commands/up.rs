@@ -2,12 +2,14 @@
 //! launches it again when a client needs it.
 
 use std::path::Path;
+use std::pin::pin;
 use std::process::ExitCode;
 
 use clap::Args;
 use tabwire_home::control::{LaunchOptions, LaunchReport};
 use tabwire_home::{Home, State};
 
+use crate::app::on_its_own;
 use crate::commands::launch::BrowserOptions;
 use crate::commands::serve::ServeOptions;
 use crate::commands::{relay_query, table};
@@ -31,14 +33,17 @@ pub async fn run(options: &UpOptions, log: &Log) -> Result<ExitCode, Error> {
     if options.serve.browser_url.is_some() {
         return Err(Error::UpWithBrowserUrl);
     }
+    if options.serve.on_demand.launch.is_some() {
+        return Err(Error::UpWithLaunch);
+    }
     let mut stop = StopSignals::new()?;
     let home = Home::open()?;
     let launch = options.options.launch(options.browser.clone())?;
     if let Some(state) = home.running_relay() {
         join(&home, state, &launch, &mut stop).await?;
     } else {
-        let mut relay = options.serve.start(Some(launch.clone()), log).await?;
-        let outcome = supervise(&mut relay, &launch, &mut stop).await;
+        let mut relay = options.serve.start(Some(launch), log).await?;
+        let outcome = supervise(&mut relay, &mut stop).await;
         // Also if the browser could not be launched, so that the files are removed.
         relay.stop().await;
         outcome?;
@@ -47,16 +52,18 @@ pub async fn run(options: &UpOptions, log: &Log) -> Result<ExitCode, Error> {
 }
 
 /// Launches the browser, then waits until the user stops the command.
-async fn supervise(
-    relay: &mut Relay,
-    launch: &LaunchOptions,
-    stop: &mut StopSignals,
-) -> Result<(), Error> {
+async fn supervise(relay: &mut Relay, stop: &mut StopSignals) -> Result<(), Error> {
     print_line!("Launching a browser …");
     let app = relay.app.clone();
+    let launcher = app.launcher.clone();
     let report = tokio::select! {
-        launched = app.launcher.launch(launch) => launched?,
-        () = stop.recv() => return Ok(()),
+        // The relay interrupts the launch when it stops, and removes what is left of it.
+        outcome = on_its_own(async move { launcher.ensure().await }) => outcome?,
+        () = stop.recv() => None,
+        () = app.stop_requested.notified() => None,
+    };
+    let Some(report) = report else {
+        return Ok(());
     };
     print_ready(relay.port(), &report);
     if let Some(file) = &relay.cdp_url_file {
@@ -96,11 +103,37 @@ async fn join(
     stop: &mut StopSignals,
 ) -> Result<(), Error> {
     print_line!("Using {state}, which is already running.");
-    let report = relay_query::launch(home, state, launch).await?;
+    let mut launching = pin!(relay_query::launch(home, state, launch));
+    let report = tokio::select! {
+        launched = &mut launching => Some(launched?),
+        () = stop.recv() => None,
+    };
+    let Some(report) = report else {
+        // Ends the launch, if the relay knows which one is meant. Otherwise it is soon over.
+        let stopped = relay_query::stop_browser(home, state, launch.name.as_deref()).await;
+        return match launching.await {
+            Ok(report) if stopped.is_err() => stop_own(home, state, &report).await,
+            _ => Ok(()),
+        };
+    };
     print_ready(state.port, &report);
-    print_line!("Press Ctrl-C to stop the browser. The relay keeps running.");
+    print_line!(
+        "{}",
+        if report.joined {
+            "Press Ctrl-C to leave. The browser was running before, and keeps running with the relay."
+        } else {
+            "Press Ctrl-C to stop the browser. The relay keeps running."
+        }
+    );
     stop.recv().await;
-    relay_query::stop_browser(home, state, Some(&report.name)).await?;
+    stop_own(home, state, &report).await
+}
+
+/// Stops the browser, unless it was running before this command.
+async fn stop_own(home: &Home, state: State, report: &LaunchReport) -> Result<(), Error> {
+    if !report.joined {
+        relay_query::stop_browser(home, state, Some(&report.name)).await?;
+    }
     Ok(())
 }
 

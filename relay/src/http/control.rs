@@ -9,9 +9,10 @@ use axum::extract::rejection::JsonRejection;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use serde_json::json;
+use tabwire_home::NameFault;
 use tabwire_home::control::{BrowserChoice, LaunchOptions, LaunchReport, RefusalKind, Stopped};
 
-use crate::app::App;
+use crate::app::{App, on_its_own};
 use crate::error::Error;
 use crate::http::guard::{refusal, refusal_with};
 
@@ -42,21 +43,13 @@ pub async fn stop(State(app): State<Arc<App>>, choice: Body<BrowserChoice>) -> R
     };
     if choice.relay {
         app.stop_requested.notify_one();
-        return Json(Stopped { name: None }).into_response();
+        return Json(Stopped::relay()).into_response();
     }
     let stopping = async move { app.launcher.stop(choice.name.as_deref()).await };
     match on_its_own(stopping).await {
-        Ok(name) => Json(Stopped { name: Some(name) }).into_response(),
+        Ok(stopped) => Json(stopped).into_response(),
         Err(error) => fail(&error),
     }
-}
-
-/// Finishes what was begun, also if whoever asked for it has disconnected.
-async fn on_its_own<T: Send + 'static>(
-    work: impl Future<Output = Result<T, Error>> + Send + 'static,
-) -> Result<T, Error> {
-    let done = tokio::spawn(work).await;
-    done.unwrap_or_else(|error| Err(Error::HubEnded(error.to_string())))
 }
 
 fn respond(outcome: Result<LaunchReport, Error>) -> Response {
@@ -69,10 +62,13 @@ fn respond(outcome: Result<LaunchReport, Error>) -> Response {
 fn fail(error: &Error) -> Response {
     let status = match error {
         Error::UnknownBrowser(_) | Error::NotLaunched { .. } => StatusCode::NOT_FOUND,
-        Error::ProfileInUse { .. }
+        Error::BrowserName(NameFault::Taken(_))
+        | Error::RestartAttached { .. }
+        | Error::ProfileInUse { .. }
         | Error::ProfileWithoutPort { .. }
         | Error::LaunchedOtherwise { .. }
         | Error::OnlyBrowserUrl { .. } => StatusCode::CONFLICT,
+        Error::BrowserName(_) | Error::ReservedArgument { .. } => StatusCode::BAD_REQUEST,
         _ => StatusCode::SERVICE_UNAVAILABLE,
     };
     let kind = match error {

@@ -49,7 +49,11 @@ impl OwnBrowser {
         };
         let headless = arguments.is_headless();
         let started = start(browser, arguments, client);
-        let running = started.inspect_err(|_| remove(&home, temporary.as_ref()))?;
+        let running = started.inspect_err(|_| {
+            if let Some(folder) = &temporary {
+                leftovers::remove_now(&home, folder);
+            }
+        })?;
         let own = Self {
             home,
             process: LaunchedProcess::new(running.pid, profile.clone(), headless),
@@ -101,9 +105,11 @@ impl OwnBrowser {
     /// Stops the browser if it is still running, and removes what is temporary.
     pub async fn close(mut self) {
         self.log("closing");
-        self.running.stop().await;
+        self.running.stop(&self.process).await;
         self.watchdog.on_stopped(self.running.pid);
-        remove(&self.home, self.temporary.as_ref());
+        if let Some(folder) = &self.temporary {
+            leftovers::remove_folder(&self.home, folder).await;
+        }
     }
 
     fn log(&self, state: &str) {
@@ -143,11 +149,5 @@ fn start(
 async fn opened(profile: &Path, pid: u32) {
     while profile::open_by(profile) != Some(pid) {
         tokio::time::sleep(OPENED_POLL).await;
-    }
-}
-
-fn remove(home: &Home, temporary: Option<&PathBuf>) {
-    if let Some(folder) = temporary {
-        leftovers::remove_folder(home, folder);
     }
 }

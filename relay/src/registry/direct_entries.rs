@@ -14,7 +14,7 @@ use crate::hub::ToHub;
 impl Registry {
     /// Adds a browser that is used through its own debugging port. With `--browsers one`, it takes
     /// the only entry, and whoever is connected there is disconnected.
-    pub fn add_direct(&self, browser: Arc<direct::Browser>) {
+    pub fn add_direct(&self, browser: Arc<direct::Browser>) -> Entry {
         let connections = Connections::new(self.client_mode, self.last_id.clone());
         let connections = Arc::new(connections.without_tabs());
         let on_failure = match self.mode {
@@ -35,38 +35,38 @@ impl Registry {
                 entry.connections.make_way();
             }
         }
-        entries.push(Entry {
+        let entry = Entry {
             hub,
             connections,
             direct: Some(browser),
-        });
+        };
+        entries.push(entry.clone());
+        entry
     }
 
-    /// Removes a browser that was added with `add_direct`, and disconnects its clients.
-    pub async fn remove_direct(&self, browser: &Arc<direct::Browser>) {
-        let is_own = |entry: &Entry| {
-            let own = entry.direct.as_ref();
-            own.is_some_and(|own| Arc::ptr_eq(own, browser))
-        };
-        let removed: Vec<Entry> = {
+    /// Removes a browser that was added with `add_direct`, and disconnects its clients. Another browser
+    /// may have taken its place already.
+    pub async fn remove_direct(&self, entry: &Entry) {
+        self.no_longer_prefer_direct(entry);
+        {
             let mut entries = self.lock();
-            let removed = entries.extract_if(.., |entry| is_own(entry)).collect();
+            entries.retain(|other| !Arc::ptr_eq(&other.connections, &entry.connections));
             if self.mode == BrowserMode::One && entries.is_empty() {
                 entries.push(self.new_entry());
             }
-            removed
-        };
-        for Entry {
-            hub, connections, ..
-        } in removed
-        {
-            // The hub must not launch the browser again.
-            let (done, stopped) = oneshot::channel();
-            if hub.send(ToHub::Stop(done)).await.is_ok() {
-                let _ = stopped.await;
-            }
-            connections.close_all("The browser was stopped.");
         }
+        // The hub must not launch the browser again.
+        let (done, stopped) = oneshot::channel();
+        if entry.hub.send(ToHub::Stop(done)).await.is_ok() {
+            let _ = stopped.await;
+        }
+        entry.connections.close_all("The browser was stopped.");
+    }
+
+    /// Whether another browser has taken the place of one that was added with `add_direct`.
+    pub fn is_displaced(&self, entry: &Entry) -> bool {
+        let is_own = |other: &Entry| Arc::ptr_eq(&other.connections, &entry.connections);
+        !self.lock().iter().any(is_own)
     }
 
     /// Fails if a browser that the relay did not launch has the only entry.

@@ -9,6 +9,7 @@ pub mod clients;
 pub mod connections;
 mod direct_entries;
 mod extension;
+mod preferred;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,6 +20,8 @@ use tokio::sync::{Notify, mpsc};
 
 use self::connections::Connections;
 pub use self::extension::{ExtensionSlot, Identity};
+use self::preferred::Preferred;
+pub use self::preferred::Switch;
 use crate::config::{BrowserMode, ClientMode};
 use crate::direct;
 use crate::hub::{self, HubReport, HubSender};
@@ -41,17 +44,11 @@ pub struct Registry {
     /// The last id of a link. Ids are unique among all browsers.
     last_id: Arc<AtomicU64>,
     preferred: Mutex<Option<Preferred>>,
+    /// The browser that takes the place of the one that is connected, as soon as it connects.
+    expected: Mutex<Option<PairingId>>,
     /// The user has unpaired the preferred browser.
     pub preferred_unpaired: Notify,
     reports: mpsc::UnboundedSender<HubReport>,
-}
-
-/// The pairing of a browser that this relay launched. With `--browsers one`, no other browser may
-/// connect; with `many`, it is used by clients that name no browser.
-struct Preferred {
-    pairing: PairingId,
-    /// Whether the pairing was in the list at some time. Only then can it have been removed from it.
-    is_listed: bool,
 }
 
 /// One browser's hub, and who is connected to it.
@@ -98,6 +95,7 @@ impl Registry {
             entries: Mutex::default(),
             last_id: Arc::default(),
             preferred: Mutex::default(),
+            expected: Mutex::default(),
             preferred_unpaired: Notify::new(),
             reports,
         };
@@ -132,9 +130,8 @@ impl Registry {
         identity: Identity,
         take_over: bool,
     ) -> Result<(Entry, ExtensionSlot), SlotTaken> {
-        let is_foreign = |wanted: &PairingId| identity.pairing.as_ref() != Some(wanted);
-        let preferred = self.preferred();
-        if self.mode == BrowserMode::One && preferred.as_ref().is_some_and(is_foreign) {
+        self.switch_if_expected(identity.pairing.as_ref());
+        if self.mode == BrowserMode::One && self.prefers_another(identity.pairing.as_ref()) {
             return Err(SlotTaken {
                 holder: None,
                 can_take_over: false,
@@ -200,10 +197,7 @@ impl Registry {
         if let [only] = entries.as_slice() {
             return Ok(only.clone());
         }
-        let preferred = self.preferred();
-        let is_preferred =
-            |entry: &&Entry| preferred.is_some() && entry.connections.pairing() == preferred;
-        if let Some(preferred) = entries.iter().find(is_preferred) {
+        if let Some(preferred) = entries.iter().find(|entry| self.is_preferred(entry)) {
             return Ok(preferred.clone());
         }
         let connected: Vec<Entry> = entries
@@ -219,46 +213,11 @@ impl Registry {
         }
     }
 
-    /// From now on, the browser of this pairing is used. With `--browsers one`, it takes the place of
-    /// another one, whose clients are disconnected.
-    pub fn prefer(&self, pairing: &PairingId) {
-        *lock(&self.preferred) = Some(Preferred {
-            pairing: pairing.clone(),
-            is_listed: false,
-        });
-        if self.mode == BrowserMode::One {
-            for entry in self.entries() {
-                entry.connections.make_way_for(pairing);
-            }
-        }
-    }
-
-    /// Whether a browser that is launched takes the place of all others.
-    pub fn has_one_browser(&self) -> bool {
-        self.mode == BrowserMode::One
-    }
-
-    /// Disconnects whoever is connected, because the relay is about to launch another browser.
-    pub fn make_way(&self) {
-        for entry in self.entries() {
-            entry.connections.make_way();
-        }
-    }
-
-    pub fn no_longer_prefer(&self, pairing: &PairingId) {
-        lock(&self.preferred).take_if(|preferred| preferred.pairing == *pairing);
-    }
-
     /// The browser of this pairing does not come back. Its clients may get another one.
     pub fn forget(&self, pairing: &PairingId) {
         for entry in self.entries() {
             entry.connections.forget_browser(pairing);
         }
-    }
-
-    fn preferred(&self) -> Option<PairingId> {
-        let preferred = lock(&self.preferred);
-        preferred.as_ref().map(|own| own.pairing.clone())
     }
 
     /// Waits until the browser of this pairing has listed its tabs, and returns how many it has.
@@ -325,16 +284,6 @@ impl Registry {
         self.check_preferred(pairings);
         if self.mode == BrowserMode::Many {
             entries.retain(|entry| !entry.connections.is_abandoned());
-        }
-    }
-
-    fn check_preferred(&self, pairings: &Pairings) {
-        if let Some(preferred) = lock(&self.preferred).as_mut() {
-            let is_listed = pairings.contains(&preferred.pairing);
-            if preferred.is_listed && !is_listed {
-                self.preferred_unpaired.notify_one();
-            }
-            preferred.is_listed = is_listed;
         }
     }
 

@@ -1,7 +1,12 @@
 #![allow(clippy::panic)]
 use super::clients::{ClientInfo, ClientSlot, Clients};
 use super::*;
+use crate::error::Error;
 use crate::log::Log;
+use std::path::PathBuf;
+use std::pin::Pin;
+use tabwire_home::control::Ownership;
+use tabwire_home::{Home, now};
 
 fn connections(mode: ClientMode) -> Arc<Connections> {
     Arc::new(Connections::new(mode, Arc::default()))
@@ -106,4 +111,82 @@ async fn client_without_a_name_gets_the_only_browser() {
     assert_eq!(registry.find(Some("c")).err(), Some(unknown));
     drop(first);
     assert!(registry.find(None).is_ok());
+}
+
+/// Launches nothing.
+struct AnyPort;
+
+impl direct::Launcher for AnyPort {
+    fn launch(&self) -> Pin<Box<dyn Future<Output = Result<direct::Found, Error>> + Send + '_>> {
+        let found = direct::Found {
+            url: direct::BrowserUrl { port: 1 },
+            ownership: Ownership::Launched,
+        };
+        Box::pin(async move { Ok(found) })
+    }
+}
+
+async fn add_direct(registry: &Registry, name: &str) -> Entry {
+    let launched =
+        direct::Browser::launch(name.to_owned(), PathBuf::new(), Arc::new(AnyPort)).await;
+    registry.add_direct(Arc::new(launched.unwrap_or_else(|_| panic!("launched"))))
+}
+
+#[tokio::test]
+async fn client_without_a_name_gets_a_launched_browser_with_a_debugging_port() {
+    let registry = registry(BrowserMode::Many);
+    let _other = registry
+        .take_extension_slot(identity("a"), false)
+        .unwrap_or_else(|_| panic!("free"));
+    let entry = add_direct(&registry, "chrome").await;
+    assert!(registry.find(None).is_err(), "it could be either");
+    registry.prefer_direct(&entry);
+    let found = registry.find(None).unwrap_or_else(|_| panic!("preferred"));
+    assert!(Arc::ptr_eq(&found.connections, &entry.connections));
+    registry.remove_direct(&entry).await;
+    let found = registry.find(None).unwrap_or_else(|_| panic!("the other"));
+    assert!(!Arc::ptr_eq(&found.connections, &entry.connections));
+}
+
+/// A browser with a pairing of its own.
+fn paired(home: &Home, install_id: &str) -> Identity {
+    let folder = home.path().join(install_id);
+    let pair = |pairings: &mut Pairings| pairings.pair_folder(&folder, None, None, now());
+    let (pairing, _) = home
+        .update_pairings(pair)
+        .unwrap_or_else(|_| panic!("paired"));
+    Identity {
+        pairing: Some(pairing),
+        ..identity(install_id)
+    }
+}
+
+#[tokio::test]
+async fn browser_stays_until_the_one_that_replaces_it_has_connected() {
+    let folder = tempfile::tempdir().unwrap_or_else(|_| panic!("a folder"));
+    let home = Home::open_at(folder.path().join("home")).unwrap_or_else(|_| panic!("a home"));
+    let registry = registry(BrowserMode::One);
+    let (old, new) = (paired(&home, "old"), paired(&home, "new"));
+    let pairing = new.pairing.clone().unwrap_or_else(|| panic!("paired"));
+    let (entry, slot) = registry
+        .take_extension_slot(old.clone(), false)
+        .unwrap_or_else(|_| panic!("free"));
+    registry.prefer(&pairing, Switch::WhenConnected);
+    assert_eq!(entry.connections.extension_link(), Some(slot.link));
+    // The launch has failed.
+    registry.no_longer_prefer(&pairing);
+    assert!(registry.take_extension_slot(new.clone(), false).is_err());
+
+    registry.prefer(&pairing, Switch::WhenConnected);
+    let (_, new_slot) = registry
+        .take_extension_slot(new, false)
+        .unwrap_or_else(|_| panic!("expected"));
+    assert_eq!(entry.connections.extension_link(), None);
+    drop(slot);
+    let found = registry.find(None).unwrap_or_else(|_| panic!("one"));
+    assert_eq!(found.connections.extension_link(), Some(new_slot.link));
+    assert!(
+        registry.take_extension_slot(old, false).is_err(),
+        "replaced"
+    );
 }

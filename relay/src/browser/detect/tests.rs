@@ -259,20 +259,20 @@ fn chooses_by_preference_name_or_path() {
     let flatpak = machine.program("var/lib/flatpak/exports/bin/org.chromium.Chromium");
     assert_eq!(choose(None), None, "a Flatpak is used only on request");
     let beta = machine.program("usr/bin/google-chrome-beta");
-    assert_eq!(choose(None), Some(("chrome", beta.clone())));
+    assert_eq!(choose(None), Some(("chrome-beta", beta.clone())));
     let chrome = machine.program("usr/bin/google-chrome");
     assert_eq!(choose(None), Some(("chrome", chrome.clone())));
     let brave = machine.program("usr/bin/brave-browser");
     assert_eq!(choose(None), Some(("brave", brave)));
     assert_eq!(choose(Some("chrome")), Some(("chrome", chrome)));
-    assert_eq!(choose(Some("chrome-beta")), Some(("chrome", beta)));
+    assert_eq!(choose(Some("chrome-beta")), Some(("chrome-beta", beta)));
     assert_eq!(
         choose(Some("chromium-flatpak")),
-        Some(("chromium", flatpak))
+        Some(("chromium-flatpak", flatpak))
     );
     assert_eq!(choose(Some("chromium")), None);
     let snap = machine.program("snap/bin/chromium");
-    assert_eq!(choose(Some("chromium")), Some(("chromium", snap)));
+    assert_eq!(choose(Some("chromium")), Some(("chromium-snap", snap)));
     let chromium = machine.program("usr/bin/chromium");
     assert_eq!(
         choose(Some("chromium")),
