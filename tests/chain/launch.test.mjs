@@ -131,6 +131,74 @@ test('switches to another browser: the old one’s clients are disconnected, the
     );
   }));
 
+/** Launches a browser and returns the report. */
+const launch = async (home, ...args) =>
+  JSON.parse((await tabwire(home, 'launch', '--json', CHROMIUM, ...args, ...QUIET)).stdout);
+
+test('an equal request joins a browser, and a different one gets another', () =>
+  withRelay(['--browsers', 'many'], async ({ home }) => {
+    const profiles = await Promise.all(['a', 'b'].map(() => temporaryFolder('profile')));
+    const [a, b] = profiles.map((profile) => ['--profile', profile.path]);
+    const first = await launch(home, ...a);
+    assert.deepEqual([first.name, first.joined], ['chromium', undefined]);
+    const again = await launch(home, ...a);
+    assert.deepEqual([again.name, again.pid, again.joined], ['chromium', first.pid, true]);
+    const second = await launch(home, ...b);
+    assert.deepEqual([second.name, second.joined], ['chromium-2', undefined]);
+    assert.notEqual(second.pid, first.pid);
+    const named = await failing(home, 'launch', CHROMIUM, '--name', 'chromium', ...b, ...QUIET);
+    assert.match(
+      named,
+      /'chromium' is already running with other options\. Stop it with `tabwire stop chromium`/,
+    );
+    for (const name of ['chromium', 'chromium-2']) {
+      await tabwire(home, 'stop', name);
+    }
+    await Promise.all([first.pid, second.pid].map(untilBrowserGone));
+    await Promise.all(profiles.map((profile) => profile.remove()));
+  }));
+
+test('with one browser, other options of the same profile replace it', () =>
+  withRelay([], async ({ home }) => {
+    const first = await launch(home);
+    const other = JSON.parse(
+      (await tabwire(home, 'launch', '--json', CHROMIUM, ...QUIET, '--lang=de')).stdout,
+    );
+    assert.deepEqual([first.name, other.name], ['chromium', 'chromium']);
+    await untilBrowserGone(first.pid);
+    assert.deepEqual(await runningBrowsers(home), [other.pid]);
+  }));
+
+for (const [kind, access] of Object.entries({ extension: [], 'debugging port': ['--direct'] })) {
+  test(`a launch that fails leaves a browser with the ${kind} alone`, () =>
+    withRelay([], async ({ home, cdpUrl }) => {
+      const { pid } = await launch(home, '--temp', '--name', 'work', ...access);
+      const client = await connectRaw(cdpUrl);
+      for (const other of [[], ['--direct']]) {
+        const failed = await failing(home, 'launch', '/bin/false', '--temp', ...other);
+        assert.match(failed, /The browser exited before it could be used/);
+        assert.ok((await client.send('Target.getTargets')).targetInfos.length > 0);
+      }
+      assert.deepEqual(await ownerships(home), { work: 'launched' });
+      assert.deepEqual(await runningBrowsers(home), [pid]);
+      client.kill();
+    }));
+}
+
+test('a launch that fails does not disconnect the user’s own browser', () =>
+  withRelay([], async ({ home, port, cdpUrl, waitForExtension }) => {
+    const own = await startChromium({ relay: { home, port }, name: 'mine' });
+    try {
+      await waitForExtension();
+      const client = await connectRaw(cdpUrl);
+      await failing(home, 'launch', '/bin/false', '--temp');
+      assert.ok((await client.send('Target.getTargets')).targetInfos.length > 0);
+      client.kill();
+    } finally {
+      await own.stop();
+    }
+  }));
+
 test('the first clients share one launch, and nothing runs before', () =>
   withRelay(['--launch', CHROMIUM], async ({ home, cdpUrl, status, port }) => {
     assert.deepEqual(await browserPids(home), []);
@@ -225,7 +293,13 @@ test('a browser that is still running is joined, and never stopped', async () =>
     assert.deepEqual([report.name, report.ownership], ['mine', 'attached']);
     assert.deepEqual(await ownerships(home), { mine: 'attached' });
     assert.match((await tabwire(home, 'status')).stdout, /already running when Tabwire connected/);
-    await tabwire(home, 'stop', 'mine');
+    const restarted = await failing(home, 'restart', 'mine');
+    assert.match(restarted, /'mine' was running before Tabwire, so Tabwire does not restart it\./);
+    const stopped = await tabwire(home, 'stop', 'mine');
+    assert.equal(
+      stopped.stdout,
+      'Released mine; it was running before Tabwire, so it stays open.\n',
+    );
     assert.ok(isRunning(pid), 'it was not launched by this relay');
   } finally {
     process.kill(pid);

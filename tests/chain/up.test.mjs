@@ -123,6 +123,64 @@ test('reports a browser that exits at once, and stops the relay', () =>
     assert.ok(!existsSync(path.join(home.path, 'state.json')));
   }));
 
+test('rejects the options with which `serve` launches a browser', () =>
+  withUp(['--launch', 'auto', '--launch-direct'], async ({ child, printed }) => {
+    const [code] = await once(child, 'exit');
+    assert.equal(code, 1);
+    assert.match(printed(), /Choose it with --browser, and use --direct for its debugging port\./);
+  }));
+
+/** A program that never becomes a browser, and notes its process. */
+async function endlessBrowser() {
+  const folder = await temporaryFolder('browser');
+  const [program, file] = ['browser', 'pid'].map((name) => path.join(folder.path, name));
+  await writeFile(program, `#!/bin/sh\necho $$ > '${file}'; sleep 600 & wait\n`, { mode: 0o755 });
+  const pid = () =>
+    until('the program runs', async () => Number(await readFile(file, 'utf8').catch(() => '')));
+  return { program, pid, remove: folder.remove };
+}
+
+for (const joins of [false, true]) {
+  test(`Ctrl-C ends a launch in ${joins ? 'a relay that was running' : 'its own relay'}`, async (t) => {
+    const browser = await endlessBrowser();
+    t.after(browser.remove);
+    const home = await temporaryFolder('up');
+    t.after(home.remove);
+    const relay = joins && (await startRelay({ home }));
+    const interrupt = async ({ child }) => {
+      const pid = await browser.pid();
+      const started = Date.now();
+      child.kill('SIGINT');
+      assert.equal((await once(child, 'exit'))[0], 0);
+      assert.ok(Date.now() - started < 7_500, 'it does not wait until the launch fails');
+      assert.ok(!isRunning(pid));
+    };
+    await withUp(['--browser', browser.program], interrupt, { home });
+    await (relay && relay.stop({ keepHome: true }));
+  });
+}
+
+test('leaves a browser that was running before in a relay of the same home', async (t) => {
+  const home = await temporaryFolder('up');
+  t.after(home.remove);
+  const relay = await startRelay({ home });
+  try {
+    const env = { ...process.env, TABWIRE_HOME: home.path };
+    const launch = ['launch', CHROMIUM, '--headless', '--json', '--', ...QUIET];
+    const { pid } = JSON.parse((await run(TABWIRE, launch, { env })).stdout);
+    const use = async (up) => {
+      await untilReady(up);
+      assert.match(up.printed(), /The browser was running before, and keeps running/);
+      up.child.kill('SIGINT');
+      assert.equal((await once(up.child, 'exit'))[0], 0);
+      assert.ok(isRunning(pid));
+    };
+    await withUp(['--browser', CHROMIUM], use, { home });
+  } finally {
+    await relay.stop({ keepHome: true });
+  }
+});
+
 // ---- beside a browser that the user has open ----
 
 describe('beside the browser that the user has open', () => {

@@ -296,6 +296,24 @@ test('with several browsers, code runs in the one that its own agent launched', 
     }),
   ));
 
+test('releases a browser that was running before, and does not restart it', () =>
+  withRelay([], async (_relay, newAgent) => {
+    const agent = await newAgent(...WITH_TOOLS);
+    const open = await startChromium();
+    try {
+      const options = { browser: CHROMIUM, profile: open.profile.path, direct: true, name: 'open' };
+      assert.equal((await call(agent, 'browser_launch', options)).ownership, 'attached');
+      const { message } = await fails(agent, 'browser_restart', { name: 'open' });
+      assert.match(message, /'open' was running before Tabwire/);
+      const { released, stopped, note } = await call(agent, 'browser_stop', { name: 'open' });
+      assert.deepEqual([released, stopped], ['open', undefined]);
+      assert.match(note, /^It was running before Tabwire, so it stays open\. /);
+      assert.ok(isRunning(open.child.pid));
+    } finally {
+      await open.stop();
+    }
+  }));
+
 test('errors name the agent’s next step', () =>
   withRelay([], async (_relay, newAgent) => {
     const agent = await newAgent(...WITH_TOOLS);
