@@ -144,6 +144,8 @@ pub enum Error {
         state: tabwire_home::State,
         seconds: u64,
     },
+    #[error("The relay is busy: {0}. Run `tabwire logs` to see what it is doing, then try again.")]
+    SilentRelay(String),
     /// What a running relay responds.
     #[error("{0}")]
     Relay(String),

@@ -16,7 +16,8 @@ use crate::token::Token;
 pub struct LaunchOptions {
     /// A name from `tabwire browsers`, or the path of a program. `None`: the first one found.
     pub browser: Option<String>,
-    /// What the browser is called. `None`: what kind of browser it is.
+    /// What the browser is called. `None`: its name in `tabwire browsers`, with a number if that is
+    /// taken.
     pub name: Option<String>,
     pub headless: bool,
     pub profile: ProfileChoice,

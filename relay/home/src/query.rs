@@ -217,10 +217,7 @@ async fn fetch<T: DeserializeOwned>(
 }
 
 fn no_response(timeout: Duration) -> io::Error {
-    let seconds = timeout.as_secs();
-    let text = format!(
-        "The relay has not responded for {seconds} seconds. Run `tabwire status` to see what it is doing."
-    );
+    let text = format!("no response within {} seconds", timeout.as_secs_f64());
     io::Error::new(io::ErrorKind::TimedOut, text)
 }
 
@@ -241,4 +238,26 @@ async fn exchange(port: u16, request: String) -> io::Result<String> {
         .read_to_string(&mut response)
         .await?;
     Ok(response)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn relay_that_does_not_respond_is_reported_with_the_time() {
+        let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let request = Request {
+            method: "GET",
+            path: "/",
+            token: None,
+            body: "",
+        };
+        let timeout = Duration::from_millis(50);
+        let fetched = fetch::<RelayStatus>(port, &request, timeout).await;
+        let error = fetched.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        assert_eq!(error.to_string(), "no response within 0.05 seconds");
+    }
 }

@@ -32,14 +32,14 @@ impl ExtensionBrowsers {
         pairing: &mut Option<PairingId>,
         switch: Switch,
     ) -> Result<usize, Error> {
-        let was_running = program.is_running().await;
+        let before = program.running().await;
         let deadline = Instant::now() + READY_TIMEOUT;
         let waiting = self.ready_again(program, pairing, switch);
         let outcome = match timeout_at(deadline, waiting).await {
             Ok(outcome) => outcome,
             Err(_) => Err(timed_out(program).await),
         };
-        if outcome.is_err() && !was_running {
+        if outcome.is_err() && program.running().await != before {
             program.stop().await;
         }
         outcome
@@ -123,7 +123,8 @@ impl ExtensionBrowsers {
 }
 
 async fn timed_out(program: &Program) -> Error {
-    match program.ownership().await {
+    let started = program.running().await;
+    match started.map(|started| started.ownership) {
         Some(Ownership::Attached) => Error::ProfileInUse {
             name: program.plan.name.clone(),
         },

@@ -207,13 +207,17 @@ impl Program {
     }
 
     pub async fn is_running(&self) -> bool {
-        self.ownership().await.is_some()
+        self.running().await.is_some()
+    }
+
+    /// Which process the browser is, if it is running.
+    pub async fn running(&self) -> Option<Started> {
+        self.process.lock().await.running()
     }
 
     /// Who started the browser, if it is running.
     pub async fn ownership(&self) -> Option<Ownership> {
-        let running = self.process.lock().await.running();
-        running.map(|started| started.ownership)
+        self.running().await.map(|started| started.ownership)
     }
 
     /// Resolves when a browser that was launched has exited.

@@ -28,7 +28,7 @@ pub struct LaunchCommand {
 /// How to launch a browser.
 #[derive(Debug, Clone, Args)]
 pub struct BrowserOptions {
-    /// What to call the browser [default: what kind of browser it is, such as chromium]
+    /// What to call the browser [default: its name in `tabwire browsers`, such as chrome-beta]
     #[arg(long, value_parser = browser_name)]
     pub name: Option<String>,
     /// Folder of the browser's profile [default: one of its own in Tabwire's home]
@@ -93,4 +93,27 @@ pub fn print_report(report: &LaunchReport, as_json: bool) {
     let port = report.debug_port;
     let port = port.map_or_else(String::new, |port| format!(", debugging port {port}"));
     print_line!("{}: {how}, {tabs}{port}.", report.name);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn relay_gets_absolute_paths() {
+        let options = BrowserOptions {
+            name: None,
+            profile: Some("p".into()),
+            temp: false,
+            headless: false,
+            direct: false,
+            load_by: LoadBy::Auto,
+            browser_arguments: Vec::new(),
+        };
+        let launch = options.launch(Some("./chrome".to_owned())).unwrap();
+        let folder = std::env::current_dir().unwrap();
+        let program = folder.join("chrome").display().to_string();
+        assert_eq!(launch.browser, Some(program));
+        assert_eq!(launch.profile, ProfileChoice::Folder(folder.join("p")));
+    }
 }

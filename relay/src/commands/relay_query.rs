@@ -63,5 +63,29 @@ pub async fn stop_relay(home: &Home, state: State) -> Result<(), Error> {
 
 #[allow(clippy::needless_pass_by_value, reason = "for map_err")]
 fn refused(error: io::Error) -> Error {
-    Error::Relay(error.to_string())
+    match error.kind() {
+        io::ErrorKind::TimedOut => Error::SilentRelay(error.to_string()),
+        _ => Error::Relay(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn relay_that_does_not_respond_comes_with_a_next_step() {
+        let silent = io::Error::new(io::ErrorKind::TimedOut, "no response within 40 seconds");
+        let text = refused(silent).to_string();
+        assert!(
+            text.starts_with("The relay is busy: no response within 40 seconds."),
+            "{text}"
+        );
+        assert!(text.contains("`tabwire logs`"), "{text}");
+        let refusal = io::Error::other("Another browser is called 'work'.");
+        assert_eq!(
+            refused(refusal).to_string(),
+            "Another browser is called 'work'."
+        );
+    }
 }
