@@ -220,6 +220,7 @@ mod tests {
             browser: None,
             join: false,
             launch: Some("./out/chrome".to_owned()),
+            relay: RelayOptions { port: None },
             standby: 5.0,
             arguments: Vec::new(),
         };
