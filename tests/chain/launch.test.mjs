@@ -101,8 +101,8 @@ test('launches, restarts and stops a browser with a temporary profile', () =>
       1,
       'the address stays',
     );
-    client.kill();
     assert.match((await tabwire(home, 'stop', 'work')).stdout, /Stopped work\./);
+    assert.deepEqual(await client.closed, [1001, 'The browser was stopped.']);
     await untilBrowserGone(after);
     assert.deepEqual(await readdir(path.join(home.path, 'temporary')), []);
     assert.equal((await tabwire(home, 'browsers', '--json')).stdout.includes('"work"'), false);

@@ -53,6 +53,10 @@ export async function connectRaw(url) {
       events
         .filter((event) => event.sessionId === sessionId && event.method === method)
         .map((event) => event.params),
+    /** How the connection was closed: code and reason. */
+    closed: new Promise((resolve) => {
+      socket.on('close', (code, reason) => resolve([code, String(reason)]));
+    }),
     close: async () => {
       const closed = once(socket, 'close');
       socket.close();

@@ -332,6 +332,14 @@ impl Launcher {
                 self.discard(&browser.program).await;
             }
             Backend::Extension(pairing) => {
+                let ownership = browser.program.ownership().await;
+                // Otherwise their next request would launch the browser again. One that stays open
+                // keeps its clients.
+                if let Some(pairing) = pairing
+                    && ownership == Some(Ownership::Launched)
+                {
+                    self.registry.close_clients_of(pairing);
+                }
                 self.discard(&browser.program).await;
                 let Some(pairing) = pairing else { return };
                 self.extensions.owned.remove(pairing);

@@ -138,6 +138,13 @@ impl Connections {
         }
     }
 
+    /// Disconnects the clients of the browser of this pairing.
+    pub(super) fn close_clients_of(&self, pairing: &PairingId, reason: &str) {
+        if self.pairing().as_ref() == Some(pairing) {
+            self.clients.close_all(GOING_AWAY, reason);
+        }
+    }
+
     /// Disconnects a browser of another pairing, and its clients.
     pub(super) fn make_way_for(&self, pairing: &PairingId) {
         let mut extension = self.lock();

@@ -213,6 +213,14 @@ impl Registry {
         }
     }
 
+    /// The browser of this pairing is about to be stopped.
+    pub fn close_clients_of(&self, pairing: &PairingId) {
+        for entry in self.entries() {
+            let reason = "The browser was stopped.";
+            entry.connections.close_clients_of(pairing, reason);
+        }
+    }
+
     /// The browser of this pairing does not come back. Its clients may get another one.
     pub fn forget(&self, pairing: &PairingId) {
         for entry in self.entries() {
