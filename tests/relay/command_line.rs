@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tabwire_tests::{Client, EXTENSION_ID, Exit, Relay, StartOptions, binary, http, run};
 use tempfile::TempDir;
@@ -102,6 +102,21 @@ async fn does_not_take_another_process_for_a_killed_relay() {
         (Some(1), ""),
         "the token is not for the other relay"
     );
+}
+
+#[tokio::test]
+async fn stop_explains_that_a_relay_is_suspended() {
+    let relay = Relay::start(&[]).await;
+    let pid = Pid::from_raw(relay.pid().try_into().unwrap()).unwrap();
+    kill_process(pid, Signal::STOP).unwrap();
+    let stopped = [&["stop"][..], &["stop", "--relay"], &["restart"]]
+        .map(|arguments| run(&relay.home(), arguments, &[]));
+    kill_process(pid, Signal::CONT).unwrap();
+    let remedy = format!("`kill -CONT {}`", relay.pid());
+    for exit in stopped {
+        assert_eq!(exit.code, Some(1));
+        assert!(exit.stderr.contains(&remedy), "{exit:?}");
+    }
 }
 
 #[test]

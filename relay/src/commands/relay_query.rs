@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use tabwire_home::control::{self, LaunchOptions, LaunchReport, Stopped};
-use tabwire_home::{BrowserReport, Home, State, Token, get_json_with_token};
+use tabwire_home::{BrowserReport, Home, RelayStatus, State, Token, get_json, get_json_with_token};
 
 use crate::error::Error;
 
@@ -24,6 +24,17 @@ pub async fn browsers(home: &Home) -> Option<Vec<BrowserReport>> {
 pub async fn list_browsers(home: &Home, state: State) -> io::Result<Vec<BrowserReport>> {
     let token = Token::load(home).map_err(io::Error::other)?;
     get_json_with_token(state.port, "/browsers", &token).await
+}
+
+/// Fails if the relay is suspended, or hangs.
+pub async fn check_responds(state: State) -> Result<(), Error> {
+    let State { port, pid } = state;
+    match get_json::<RelayStatus>(port, "/").await {
+        Err(error) if error.kind() == io::ErrorKind::TimedOut => {
+            Err(tabwire_mcp::Error::SilentRelay { port, pid }.into())
+        }
+        _ => Ok(()),
+    }
 }
 
 pub async fn launch(

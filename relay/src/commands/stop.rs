@@ -31,7 +31,7 @@ pub struct RestartOptions {
 }
 
 pub async fn stop(options: &StopOptions) -> Result<ExitCode, Error> {
-    let (home, state) = running_relay()?;
+    let (home, state) = running_relay().await?;
     if options.relay {
         relay_query::stop_relay(&home, state).await?;
         print_line!("Stopped {state}.");
@@ -43,7 +43,7 @@ pub async fn stop(options: &StopOptions) -> Result<ExitCode, Error> {
 }
 
 pub async fn restart(options: &RestartOptions) -> Result<ExitCode, Error> {
-    let (home, state) = running_relay()?;
+    let (home, state) = running_relay().await?;
     let report = relay_query::restart(&home, state, options.name.as_deref()).await?;
     print_report(&report, options.json);
     Ok(ExitCode::SUCCESS)
@@ -58,12 +58,12 @@ pub fn print_stopped(stopped: &Stopped) {
     }
 }
 
-fn running_relay() -> Result<(Home, State), Error> {
+async fn running_relay() -> Result<(Home, State), Error> {
     let home = Home::open()?;
-    match home.running_relay() {
-        Some(state) => Ok((home, state)),
-        None => Err(Error::NoRelay {
-            home: home.path().to_owned(),
-        }),
-    }
+    let state = home.running_relay().ok_or_else(|| Error::NoRelay {
+        home: home.path().to_owned(),
+    })?;
+    // Stopping takes a while, so find out first whether the relay does anything at all.
+    relay_query::check_responds(state).await?;
+    Ok((home, state))
 }
