@@ -151,6 +151,12 @@ test('an equal request joins a browser, and a different one gets another', () =>
       named,
       /'chromium' is already running with other options\. Stop it with `tabwire stop chromium`/,
     );
+    const inUse = await failing(home, 'launch', CHROMIUM, ...a, ...QUIET, '--lang=de');
+    assert.match(
+      inUse,
+      /'chromium' is already running with other options\./,
+      'its profile is open',
+    );
     for (const name of ['chromium', 'chromium-2']) {
       await tabwire(home, 'stop', name);
     }

@@ -130,13 +130,15 @@ test('rejects the options with which `serve` launches a browser', () =>
     assert.match(printed(), /Choose it with --browser, and use --direct for its debugging port\./);
   }));
 
-/** A program that never becomes a browser, and notes its process. */
+/** A script that never becomes a browser, and notes a process that it has started. */
 async function endlessBrowser() {
   const folder = await temporaryFolder('browser');
   const [program, file] = ['browser', 'pid'].map((name) => path.join(folder.path, name));
-  await writeFile(program, `#!/bin/sh\necho $$ > '${file}'; sleep 600 & wait\n`, { mode: 0o755 });
+  await writeFile(program, `#!/bin/sh\nsleep 600 & echo $! > '${file}'; wait\n`, { mode: 0o755 });
   const pid = () =>
-    until('the program runs', async () => Number(await readFile(file, 'utf8').catch(() => '')));
+    until('the script has started it', async () =>
+      Number(await readFile(file, 'utf8').catch(() => '')),
+    );
   return { program, pid, remove: folder.remove };
 }
 
@@ -155,7 +157,12 @@ for (const joins of [false, true]) {
       assert.ok(Date.now() - started < 7_500, 'it does not wait until the launch fails');
       assert.ok(!isRunning(pid));
     };
+    // Ctrl-C must not stop this one, although nothing else has been launched.
+    const env = { ...process.env, TABWIRE_HOME: home.path };
+    const launch = ['launch', CHROMIUM, '--headless', '--json', '--', ...QUIET];
+    const before = joins && JSON.parse((await run(TABWIRE, launch, { env })).stdout);
     await withUp(['--browser', browser.program], interrupt, { home });
+    assert.ok(!before || isRunning(before.pid));
     await (relay && relay.stop({ keepHome: true }));
   });
 }

@@ -8,7 +8,7 @@ use std::process::{Child, Command};
 use serde_json::{Value, json};
 use tabwire_home::{Home, InUse, Secret};
 
-use crate::machine::Machine;
+use crate::machine::{Machine, listen_in};
 
 #[test]
 fn lists_programs_on_the_search_path_with_their_versions() {
@@ -79,6 +79,7 @@ fn a_lock_counts_only_while_its_browser_lives() {
     let uname = rustix::system::uname();
     let host = uname.nodename().to_str().unwrap();
     let lock = machine.path("ann/.config/chromium/SingletonLock");
+    let _listener = listen_in(&machine.path("ann/.config/chromium"));
     // This test has another program than a browser, as has a process that reuses an id.
     for (pid, expected) in [(browser.0.id(), true), (std::process::id(), false)] {
         symlink(format!("{host}-{pid}"), &lock).unwrap();

@@ -11,6 +11,7 @@ use serde_json::json;
 use tabwire_home::control::{self, LaunchOptions, LaunchReport, LoadBy, ProfileChoice};
 use tabwire_home::{Home, Token};
 use tabwire_tests::{Relay, ScriptedExtension, StartOptions, http, until, within};
+use tokio::io::AsyncWriteExt as _;
 use tokio::task::JoinHandle;
 
 use crate::machine::Machine;
@@ -127,6 +128,19 @@ async fn browser_is_stopped_while_it_is_being_launched() {
 }
 
 #[tokio::test]
+async fn browser_that_a_script_has_started_is_gone_before_its_folder_is() {
+    let relay = Relay::start(&[]).await;
+    // The script exits when it is asked to, and the browser does not.
+    let child = format!("sh -c \"{STUBBORN}\" sh & echo $! > $0.child; wait");
+    let browser = Launching::start_script(&relay, &child, LaunchOptions::default()).await;
+    let child = child_of(&browser.program).await;
+    assert!(is_running(child));
+    let stopped = control::stop_browser(relay.port, &token(&relay), None).await;
+    assert!(stopped.is_ok() && !is_running(child) && !browser.is_running());
+    assert!(temporary_folders(&relay.home()).is_empty());
+}
+
+#[tokio::test]
 async fn relay_does_not_wait_for_a_launch_when_it_stops() {
     let relay = Relay::start(&[]).await;
     let browser = Launching::start(&relay).await;
@@ -151,21 +165,26 @@ async fn loading_the_extension_counts_towards_the_time_for_getting_ready() {
 }
 
 #[tokio::test]
-async fn launch_goes_on_when_the_client_that_needed_it_is_gone() {
-    let program = Program::new(NEVER_READY);
+async fn launch_for_a_client_is_undone_when_its_connection_ends_with_the_relay() {
+    let program = Program::new("sleep 600 & echo $! > $0.child; wait");
     let relay = Relay::start(&["--launch", program.path.to_str().unwrap()]).await;
-    let (port, token) = (relay.port, token(&relay));
-    let authorization = format!("Bearer {}", relay.token());
+    let (port, authorization) = (relay.port, format!("Bearer {}", relay.token()));
     let client = tokio::spawn(async move {
-        http::get(port, "/json/version", &[("Authorization", &authorization)]).await
+        let head = http::head(
+            port,
+            "GET",
+            "/json/version",
+            &[("Authorization", &authorization)],
+        );
+        let mut stream = http::connect(port).await;
+        stream.write_all(head.as_bytes()).await.unwrap();
+        http::read_to_end(&mut stream).await
     });
-    let pid = program.until_started().await;
+    let leader = program.until_started().await;
+    let child = child_of(&program).await;
+    relay.stop(Signal::TERM).await;
+    assert!(!is_running(leader) && !is_running(child));
     client.abort();
-    assert!(client.await.is_err());
-    // It can be stopped only if it is still being launched.
-    let stopped = control::stop_browser(port, &token, None).await;
-    assert_eq!(stopped.unwrap().name.as_deref(), Some("browser"));
-    assert!(!is_running(pid));
 }
 
 #[tokio::test]
@@ -245,6 +264,16 @@ async fn relay_accepts_connections_before_a_leftover_browser_has_exited() {
         (!is_left).then_some(())
     })
     .await;
+}
+
+/// The process that a script has started and noted.
+async fn child_of(program: &Program) -> u32 {
+    let file = program.path.with_extension("child");
+    until("the script has started a process", async || {
+        let text = fs::read_to_string(&file).ok()?;
+        text.strip_suffix('\n')?.parse().ok()
+    })
+    .await
 }
 
 fn children_of(pid: u32) -> Vec<u32> {

@@ -1,12 +1,21 @@
 //! A faked machine: a search path with browsers, and a user with profiles.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use tabwire_tests::{EXTENSION_ID, Exit, run};
 use tempfile::TempDir;
+
+/// Listens as a browser does that has opened this profile.
+pub fn listen_in(profile: &Path) -> UnixListener {
+    let socket = profile.join("socket");
+    let listener = UnixListener::bind(&socket).unwrap();
+    symlink(socket, profile.join("SingletonSocket")).unwrap();
+    listener
+}
 
 pub struct Machine {
     folder: TempDir,

@@ -93,6 +93,9 @@ pub struct BrowserChoice {
     pub name: Option<String>,
     /// Stop the relay itself.
     pub relay: bool,
+    /// Stop only what is being launched with these options, and no browser that was launched before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub launching: Option<LaunchOptions>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -179,6 +182,15 @@ pub async fn stop_browser(port: u16, token: &Token, name: Option<&str>) -> io::R
     post(port, "/stop", token, &choice(name)).await
 }
 
+/// Ends a launch that is under way.
+pub async fn interrupt(port: u16, token: &Token, options: &LaunchOptions) -> io::Result<Stopped> {
+    let launching = BrowserChoice {
+        launching: Some(options.clone()),
+        ..BrowserChoice::default()
+    };
+    post(port, "/stop", token, &launching).await
+}
+
 /// The path of a program as a relay understands it, which may run in another folder. Names of
 /// browsers stay as they are.
 pub fn absolute_program(browser: String) -> io::Result<String> {
@@ -193,8 +205,8 @@ pub fn absolute_program(browser: String) -> io::Result<String> {
 /// Asks the relay to exit. Does not wait until it has.
 pub async fn stop_relay(port: u16, token: &Token) -> io::Result<()> {
     let relay = BrowserChoice {
-        name: None,
         relay: true,
+        ..BrowserChoice::default()
     };
     post::<Stopped>(port, "/stop", token, &relay)
         .await
@@ -204,7 +216,7 @@ pub async fn stop_relay(port: u16, token: &Token) -> io::Result<()> {
 fn choice(name: Option<&str>) -> BrowserChoice {
     BrowserChoice {
         name: name.map(str::to_owned),
-        relay: false,
+        ..BrowserChoice::default()
     }
 }
 

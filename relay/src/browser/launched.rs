@@ -70,6 +70,19 @@ impl Launched {
         &self.program.plan.name
     }
 
+    /// Whether it was never started.
+    pub fn is_new(&self) -> bool {
+        matches!(
+            self.backend,
+            Backend::Extension(None) | Backend::Direct(None)
+        )
+    }
+
+    /// Only one of them can run at a time.
+    pub fn shares_profile(&self, other: &Self) -> bool {
+        self.program.plan.profile == other.program.plan.profile
+    }
+
     /// Whether the browser is what these options ask for, whatever it is called.
     fn is_like(&self, options: &LaunchOptions, browser: &detect::Browser) -> bool {
         let (own, plan) = (&self.options, &self.program.plan);

@@ -128,23 +128,36 @@ impl Launcher {
             return self.wait_until_ready(launched, switch, is_only).await;
         }
         let name = self.name(browsers, options, &browser)?;
-        let is_name_in_use = browsers.iter().any(|own| is_same(own.name(), &name));
-        if self.registry.is_one() && (is_name_in_use || switch == Switch::AtOnce) {
-            self.make_way(browsers).await;
-        }
         let mut launched = Launched::new(&self.home, &self.watchdog, options, name, browser)?;
+        self.make_way(browsers, &launched, switch).await?;
         let is_only = browsers.is_empty();
         let report = self.wait_until_ready(&mut launched, switch, is_only).await;
         self.after_launch(browsers, launched, report.is_ok()).await;
         report
     }
 
-    /// Stops the browsers that this relay launched, before another one takes their place.
-    async fn make_way(&self, browsers: &mut Vec<Launched>) {
+    /// Stops a browser whose place or profile the new one needs before it starts. Fails if it has to
+    /// stay.
+    async fn make_way(
+        &self,
+        browsers: &mut Vec<Launched>,
+        new: &Launched,
+        switch: Switch,
+    ) -> Result<(), Error> {
+        let sharing = browsers.iter().find(|own| own.shares_profile(new));
+        match sharing {
+            Some(own) if !self.registry.is_one() => {
+                let name = own.name().to_owned();
+                return Err(Error::LaunchedOtherwise { name });
+            }
+            None if switch == Switch::WhenConnected || !self.registry.is_one() => return Ok(()),
+            _ => {}
+        }
         if !browsers.is_empty() {
             self.registry.make_way();
             self.forget_all(browsers).await;
         }
+        Ok(())
     }
 
     /// Keeps a browser that is ready, in place of others if there can be only one.
@@ -201,8 +214,9 @@ impl Launcher {
         is_only: bool,
     ) -> Result<LaunchReport, Error> {
         let program = browser.program.clone();
+        let new = browser.is_new().then(|| browser.options.clone());
         let waiting = program.unless_closing(async {
-            let _launching = self.launching.begin(&program, is_only)?;
+            let _launching = self.launching.begin(&program, new.as_ref(), is_only)?;
             self.get_ready(browser, switch).await
         });
         waiting.await
@@ -276,6 +290,18 @@ impl Launcher {
             name,
             ownership.unwrap_or(Ownership::Launched),
         ))
+    }
+
+    /// Ends the launch of a new browser with these options, if it is under way.
+    pub async fn interrupt(&self, options: &LaunchOptions) -> Result<Stopped, Error> {
+        let interrupted = self.launching.interrupt_new(options);
+        let name = interrupted.ok_or_else(|| Error::NotLaunched {
+            name: options.name.clone(),
+            launched: Vec::new(),
+        })?;
+        // Until it is cleaned up.
+        drop(self.browsers.lock().await);
+        Ok(Stopped::browser(name, Ownership::Launched))
     }
 
     /// Resolves when a browser has exited, or was launched again. Checks now and then, because it is

@@ -3,6 +3,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tabwire_home::control::LaunchOptions;
+
 use super::launched::is_same;
 use super::program::Program;
 use crate::error::Error;
@@ -19,6 +21,8 @@ struct State {
 
 struct Launch {
     program: Arc<Program>,
+    /// What was asked for. `None` if the browser was launched before.
+    new: Option<LaunchOptions>,
     /// Whether no other browser was launched.
     is_only: bool,
 }
@@ -28,13 +32,19 @@ pub struct Begun<'a>(&'a Launching);
 
 impl Launching {
     /// Call this inside `Program::unless_closing`, so that no interruption is missed.
-    pub fn begin(&self, program: &Arc<Program>, is_only: bool) -> Result<Begun<'_>, Error> {
+    pub fn begin(
+        &self,
+        program: &Arc<Program>,
+        new: Option<&LaunchOptions>,
+        is_only: bool,
+    ) -> Result<Begun<'_>, Error> {
         let mut state = self.lock();
         if state.is_closed {
             return Err(Error::BrowserStopped);
         }
         state.current = Some(Launch {
             program: program.clone(),
+            new: new.cloned(),
             is_only,
         });
         Ok(Begun(self))
@@ -43,11 +53,20 @@ impl Launching {
     /// Ends the launch of this browser, if it is under way, and returns its name. Without a name, it
     /// has to be the only browser.
     pub fn interrupt(&self, name: Option<&str>) -> Option<String> {
-        let state = self.lock();
-        let launch = state.current.as_ref().filter(|launch| match name {
+        self.interrupt_if(|launch| match name {
             Some(name) => is_same(&launch.program.plan.name, name),
             None => launch.is_only,
-        })?;
+        })
+    }
+
+    /// As `interrupt`, for a browser that was not launched before.
+    pub fn interrupt_new(&self, options: &LaunchOptions) -> Option<String> {
+        self.interrupt_if(|launch| launch.new.as_ref() == Some(options))
+    }
+
+    fn interrupt_if(&self, is_meant: impl Fn(&Launch) -> bool) -> Option<String> {
+        let state = self.lock();
+        let launch = state.current.as_ref().filter(|launch| is_meant(launch))?;
         launch.program.interrupt();
         Some(launch.program.plan.name.clone())
     }

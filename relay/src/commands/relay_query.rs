@@ -56,6 +56,12 @@ pub async fn stop_browser(home: &Home, state: State, name: Option<&str>) -> Resu
     stopped.map_err(refused)
 }
 
+/// Ends a launch that is under way.
+pub async fn interrupt(home: &Home, state: State, options: &LaunchOptions) -> Result<(), Error> {
+    let interrupted = control::interrupt(state.port, &Token::load(home)?, options).await;
+    interrupted.map(drop).map_err(refused)
+}
+
 /// Returns when the relay has exited.
 pub async fn stop_relay(home: &Home, state: State) -> Result<(), Error> {
     let asked = control::stop_relay(state.port, &Token::load(home)?).await;

@@ -109,11 +109,11 @@ async fn join(
         () = stop.recv() => None,
     };
     let Some(report) = report else {
-        // Ends the launch, if the relay knows which one is meant. Otherwise it is soon over.
-        let stopped = relay_query::stop_browser(home, state, launch.name.as_deref()).await;
+        // It may wait for another launch, or be over at this moment.
+        let _ = relay_query::interrupt(home, state, launch).await;
         return match launching.await {
-            Ok(report) if stopped.is_err() => stop_own(home, state, &report).await,
-            _ => Ok(()),
+            Ok(report) => stop_own(home, state, &report).await,
+            Err(_) => Ok(()),
         };
     };
     print_ready(state.port, &report);

@@ -45,7 +45,12 @@ pub async fn stop(State(app): State<Arc<App>>, choice: Body<BrowserChoice>) -> R
         app.stop_requested.notify_one();
         return Json(Stopped::relay()).into_response();
     }
-    let stopping = async move { app.launcher.stop(choice.name.as_deref()).await };
+    let stopping = async move {
+        match &choice.launching {
+            Some(options) => app.launcher.interrupt(options).await,
+            None => app.launcher.stop(choice.name.as_deref()).await,
+        }
+    };
     match on_its_own(stopping).await {
         Ok(stopped) => Json(stopped).into_response(),
         Err(error) => fail(&error),

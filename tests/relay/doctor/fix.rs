@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tabwire_tests::{Relay, StartOptions};
 
 use super::{Findings, doctor};
-use crate::machine::Machine;
+use crate::machine::{Machine, listen_in};
 
 fn fix(machine: &Machine, home: &Path) -> Findings {
     Findings::of(machine, home, &["--fix"])
@@ -71,6 +71,7 @@ fn removes_temporary_folders_that_no_browser_uses() {
     let uname = rustix::system::uname();
     let lock = format!("{}-{}", uname.nodename().to_str().unwrap(), browser.0.id());
     symlink(lock, profile("browser-a").join("SingletonLock")).unwrap();
+    let _listener = listen_in(&profile("browser-a"));
     let findings = fix(&machine, &machine.home());
     findings.expect(
         "note",
