@@ -13,7 +13,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::url::BrowserUrl;
-use crate::http::peer::Peer;
+use crate::http::peer::{Peer, Refused};
 
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
 /// A list of many tabs with icons in their addresses takes a few MiB.
@@ -59,13 +59,18 @@ pub async fn connect(url: BrowserUrl) -> Result<TcpStream, Fault> {
 /// Another user's program may have taken the port of a browser that ended. Call this when the port
 /// has responded: the kernel names no owner before it has accepted the connection.
 pub fn check_owner(stream: &TcpStream) -> Result<(), Fault> {
-    check_owner_of(stream.local_addr()?, stream.peer_addr()?)
-}
-
-fn check_owner_of(own: SocketAddr, peer: SocketAddr) -> Result<(), Fault> {
-    let peer = Peer::identify(own, peer);
+    let peer = Peer::identify(stream.local_addr()?, stream.peer_addr()?);
     peer.map_err(|refused| Fault::Owner(refused.to_string()))?;
     Ok(())
+}
+
+/// As `check_owner`, for a connection that may have been closed after its response, so that its owner
+/// is unknown.
+fn check_not_foreign(own: SocketAddr, peer: SocketAddr) -> Result<(), Fault> {
+    match Peer::identify(own, peer) {
+        Err(refused @ Refused::OtherUser(_)) => Err(Fault::Owner(refused.to_string())),
+        _ => Ok(()),
+    }
 }
 
 pub async fn version(url: BrowserUrl) -> Result<Version, Fault> {
@@ -105,7 +110,7 @@ async fn fetch(url: BrowserUrl, path: &str) -> Result<Bytes, Fault> {
         .body(Body::empty())
         .map_err(|error| Fault::NotABrowser(error.to_string()))?;
     let response = sender.send_request(request).await.map_err(not_a_browser)?;
-    check_owner_of(own, peer)?;
+    check_not_foreign(own, peer)?;
     let status = response.status();
     if status != StatusCode::OK {
         return Err(Fault::NotABrowser(format!("{path} returned {status}")));
