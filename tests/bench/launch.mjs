@@ -10,12 +10,17 @@
 
 import './release_binary.mjs';
 
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
 import { parseArgs } from 'node:util';
 
 import { chromium as playwright } from 'playwright-core';
+import { WebSocketServer } from 'ws';
 
 import { browserPid, browserPids, killBrowser, untilBrowserGone } from '../harness/launched.mjs';
-import { CHROMIUM, startRelay, temporaryFolder, until } from '../harness/processes.mjs';
+import { CHROMIUM, endProcess, startRelay, temporaryFolder, until } from '../harness/processes.mjs';
 import { connectRaw } from '../harness/raw_client.mjs';
 import { median, timed } from './figures.mjs';
 
@@ -96,10 +101,54 @@ async function measureRecovery(home, relay) {
   return time;
 }
 
+/** For comparison: an extension that only opens a WebSocket, in a new profile, until it connects. */
+async function measureBareExtension() {
+  const [profile, extension] = [await temporaryFolder('bench'), await temporaryFolder('bench')];
+  const server = new WebSocketServer({ port: 0, host: '127.0.0.1' });
+  await once(server, 'listening');
+  const manifest = {
+    manifest_version: 3,
+    name: 'bare',
+    version: '1',
+    background: { service_worker: 'worker.js' },
+  };
+  const worker = `new WebSocket('ws://127.0.0.1:${server.address().port}/');`;
+  await writeFile(path.join(extension.path, 'manifest.json'), JSON.stringify(manifest));
+  await writeFile(path.join(extension.path, 'worker.js'), worker);
+  let child;
+  const time = await timed(async () => {
+    child = spawn(CHROMIUM, bareArguments(profile, extension), { stdio: 'ignore' });
+    await once(server, 'connection');
+  });
+  await endProcess(child);
+  server.close();
+  await Promise.all([profile.remove(), extension.remove()]);
+  return time;
+}
+
+/** What the relay launches a headless browser with. */
+const bareArguments = (profile, extension) => [
+  `--user-data-dir=${profile.path}`,
+  `--load-extension=${extension.path}`,
+  '--disable-features=DisableLoadExtensionCommandLineSwitch,MediaRouter,OptimizationHints,Translate',
+  '--headless=new',
+  '--no-first-run',
+  '--no-default-browser-check',
+  '--mute-audio',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-default-apps',
+  '--disable-sync',
+  '--metrics-recording-only',
+  ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []),
+  'about:blank',
+];
+
 const rounds = [];
 for (let round = 0; round < ROUNDS; round += 1) {
   rounds.push({
     own: await measurePlaywright(),
+    bare: await measureBareExtension(),
     extension: await measureRelay([]),
     direct: await measureRelay(['--launch-direct']),
   });
@@ -107,6 +156,12 @@ for (let round = 0; round < ROUNDS; round += 1) {
 
 /** The median of a figure over all rounds. */
 const of = (figure) => median(rounds.map(figure));
+const bare = {
+  name: 'a bare extension connects',
+  ms: of((round) => round.bare),
+  figure: of((round) => round.bare / round.own),
+  unit: '× Playwright',
+};
 const rows = ['extension', 'direct'].flatMap((kind) => [
   {
     name: `first launch to first evaluate, ${kind}`,
@@ -132,10 +187,13 @@ const rows = ['extension', 'direct'].flatMap((kind) => [
 ]);
 
 if (options.json) {
-  console.log(JSON.stringify({ rounds: ROUNDS, playwright: of((round) => round.own), rows }));
+  console.log(JSON.stringify({ rounds: ROUNDS, playwright: of((round) => round.own), bare, rows }));
 } else {
   console.log(`Launching Chromium, medians of ${ROUNDS} rounds`);
   console.log(`Playwright by itself, launch to first evaluate: ${of((r) => r.own).toFixed(0)} ms`);
+  console.log(
+    `A bare extension connects: ${bare.ms.toFixed(0)} ms, ${bare.figure.toFixed(2)} × Playwright`,
+  );
   for (const { name, ms, figure, unit, limit } of rows) {
     const verdict = figure <= limit ? 'met' : 'MISSED';
     const value = unit.startsWith('×') ? figure.toFixed(2) : figure.toFixed(0);
