@@ -14,7 +14,6 @@ import { chromium as playwright } from 'playwright-core';
 
 import {
   CHROMIUM,
-  TABWIRE,
   isRunning,
   startChromium,
   startRelay,
@@ -25,38 +24,17 @@ import {
   assertExecutableNoted,
   browserPid,
   browserPids,
+  failing,
   killBrowser,
   runningBrowsers,
+  tabwire,
   untilBrowserGone,
+  withRelay,
 } from '../harness/launched.mjs';
 import { connectRaw } from '../harness/raw_client.mjs';
 
 const run = promisify(execFile);
 const QUIET = ['--', '--disable-background-networking', '--disable-component-update'];
-
-/** Runs a command in the home of a relay. */
-const tabwire = (home, ...args) =>
-  run(TABWIRE, args, { env: { ...process.env, TABWIRE_HOME: home.path, DISPLAY: '' } });
-
-const failing = (home, ...args) =>
-  tabwire(home, ...args).then(
-    () => assert.fail(`${args[0]} succeeded`),
-    ({ stderr }) => stderr,
-  );
-
-/** A relay for `use`, stopped afterwards with all that it launched. */
-async function withRelay(args, use) {
-  const home = await temporaryFolder('launch');
-  const relay = await startRelay({ home, args, env: { DISPLAY: '' } });
-  try {
-    await use(relay);
-  } finally {
-    const pids = await browserPids(home);
-    await relay.stop({ keepHome: true });
-    await Promise.all(pids.map(untilBrowserGone));
-    await home.remove();
-  }
-}
 
 /** Who started each connected browser, by name. */
 async function ownerships(home) {

@@ -4,12 +4,11 @@
  */
 
 import assert from 'node:assert/strict';
-import { execFile, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
-import { promisify } from 'node:util';
 
 import { chromium as playwright } from 'playwright-core';
 
@@ -17,10 +16,13 @@ import {
   assertExecutableNoted,
   browserPid,
   browserPids,
+  failing,
   isBrowserRunning,
   killBrowser,
   runningBrowsers,
+  tabwire,
   untilBrowserGone,
+  withRelay,
 } from '../harness/launched.mjs';
 import {
   CHROMIUM,
@@ -28,43 +30,17 @@ import {
   endProcess,
   isRunning,
   startChromium,
-  startRelay,
   temporaryFolder,
   until,
 } from '../harness/processes.mjs';
 
-const run = promisify(execFile);
 const QUIET = ['--', '--disable-background-networking', '--disable-component-update'];
 const page = (title) => `data:text/html,<title>${title}</title>`;
-
-const tabwire = (home, ...args) =>
-  run(TABWIRE, args, { env: { ...process.env, TABWIRE_HOME: home.path, DISPLAY: '' } });
 
 const launch = async (home, ...args) =>
   JSON.parse(
     (await tabwire(home, 'launch', CHROMIUM, '--direct', '--json', ...args, ...QUIET)).stdout,
   );
-
-const failing = (home, ...args) =>
-  tabwire(home, ...args).then(
-    () => assert.fail(`${args[0]} succeeded`),
-    ({ stderr }) => stderr,
-  );
-
-/** A relay for `use`, stopped afterwards with all that it launched. */
-async function withRelay(args, use) {
-  const home = await temporaryFolder('direct');
-  const relay = await startRelay({ home, args, env: { DISPLAY: '' } });
-  try {
-    await use(relay);
-  } finally {
-    const pids = await browserPids(home);
-    await relay.stop({ keepHome: true });
-    await Promise.all(pids.map(untilBrowserGone));
-    assert.deepEqual(await readdir(path.join(home.path, 'temporary')).catch(() => []), []);
-    await home.remove();
-  }
-}
 
 /** Connects Playwright and returns what the title of a new page in a new context is. */
 async function titleInNewContext(cdpUrl) {

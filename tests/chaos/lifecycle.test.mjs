@@ -16,16 +16,10 @@ import {
   browserPid,
   isBrowserRunning,
   killBrowser,
+  tabwire,
   untilBrowserGone,
 } from '../harness/launched.mjs';
-import {
-  CHROMIUM,
-  TABWIRE,
-  isRunning,
-  startRelay,
-  temporaryFolder,
-  until,
-} from '../harness/processes.mjs';
+import { CHROMIUM, isRunning, startRelay, temporaryFolder, until } from '../harness/processes.mjs';
 import { startPipe } from '../harness/pipe_client.mjs';
 import { connectRaw } from '../harness/raw_client.mjs';
 import { times } from './counts.mjs';
@@ -33,9 +27,6 @@ import { times } from './counts.mjs';
 const run = promisify(execFile);
 const TIMEOUT = { timeout: 600_000 };
 const KINDS = { extension: [], 'debugging port': ['--launch-direct'] };
-
-const tabwire = (home, ...args) =>
-  run(TABWIRE, args, { env: { ...process.env, TABWIRE_HOME: home.path, DISPLAY: '' } });
 
 /** The children of a relay: its watchdog, and the browsers that it launched. */
 async function childrenOf(pid) {

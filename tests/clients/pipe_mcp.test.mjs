@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { inExtension, untilDetached, useChain } from '../harness/chain.mjs';
+import { untilDetached, useChain, userTabs } from '../harness/chain.mjs';
 import {
   DEVTOOLS_MCP,
   FORM,
@@ -19,11 +19,6 @@ const shared = useChain({
   tabs: (site) => [site.url('/reading'), site.url('/form')],
 });
 
-const userTabs = () =>
-  inExtension(shared.chain, async () =>
-    (await chrome.tabs.query({})).map(({ id, url }) => ({ id, url })),
-  );
-
 /** Starts the server with this script as its browser, and waits for its end when `use` is done. */
 async function withServer(script, args, use) {
   const server = await startServer([...DEVTOOLS_MCP, '--executablePath', script, ...args]);
@@ -36,7 +31,7 @@ async function withServer(script, args, use) {
 }
 
 test("works in the relay's browser and leaves it as it was", async () => {
-  const before = await userTabs();
+  const before = await userTabs(shared.chain);
   await withServer(writeScript(shared.chain.relay.home), ['--isolated'], async ({ tool }) => {
     const pages = await tool('list_pages');
     assert.match(pages, /Reading \(.*\/reading\)/);
@@ -44,7 +39,7 @@ test("works in the relay's browser and leaves it as it was", async () => {
     await pressWithDevtoolsMcp(tool, pageId);
   });
   await shared.chain.relay.waitForClients(0);
-  assert.deepEqual(await userTabs(), before);
+  assert.deepEqual(await userTabs(shared.chain), before);
   await untilDetached(shared.chain);
 });
 

@@ -10,7 +10,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 
 import { workerOf } from '../harness/agent.mjs';
-import { attachedUrls, inExtension, untilDetached, useChain } from '../harness/chain.mjs';
+import { attachedUrls, untilDetached, useChain, userTabs } from '../harness/chain.mjs';
 import {
   DEVTOOLS_MCP,
   FORM,
@@ -28,14 +28,9 @@ const shared = useChain({
   tabs: (site) => [site.url('/reading'), site.url('/form')],
 });
 
-const userTabs = () =>
-  inExtension(shared.chain, async () =>
-    (await chrome.tabs.query({})).map(({ id, url }) => ({ id, url })),
-  );
-
 /** Starts a server through `tabwire wrap`, and checks that nothing but the user's tabs is left when `use` is done. */
 async function withServer(program, use) {
-  const before = await userTabs();
+  const before = await userTabs(shared.chain);
   const env = { TABWIRE_HOME: shared.chain.relay.home.path };
   const { tool, close, pid } = await startServer([TABWIRE, 'wrap', '--', ...program], env);
   const server = await workerOf(pid);
@@ -46,7 +41,7 @@ async function withServer(program, use) {
   }
   await until('the server and `wrap` have exited', () => ![pid, server].some(isRunning));
   await shared.chain.relay.waitForClients(0);
-  assert.deepEqual(await userTabs(), before);
+  assert.deepEqual(await userTabs(shared.chain), before);
   await untilDetached(shared.chain);
 }
 

@@ -55,6 +55,10 @@ export function useChain({ pages = {}, tabs = () => [], ...options } = {}) {
   };
 }
 
+/** The tabs of the browser, as its user sees them. */
+export const userTabs = (chain) =>
+  inExtension(chain, async () => (await chrome.tabs.query({})).map(({ id, url }) => ({ id, url })));
+
 /** Connects an unmodified Playwright for `use`, then closes the tabs it opened and disconnects. */
 async function withPlaywright(chain, use) {
   const browser = await playwright.connectOverCDP(chain.cdpUrl);

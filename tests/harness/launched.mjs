@@ -1,13 +1,43 @@
 /**
- * The browsers that a relay has launched, as a test finds them: by the profiles in the relay's own
- * home. Never looks at other processes.
+ * Relays that launch browsers, the commands that ask them to, and the browsers, as a test finds
+ * them: by the profiles in the relay's own home. Never looks at other processes.
  */
 
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { readFile, readdir, readlink } from 'node:fs/promises';
 import path from 'node:path';
+import { promisify } from 'node:util';
 
-import { until } from './processes.mjs';
+import { TABWIRE, startRelay, temporaryFolder, until } from './processes.mjs';
+
+const run = promisify(execFile);
+
+/** Runs a command in the home of a relay. */
+export const tabwire = (home, ...args) =>
+  run(TABWIRE, args, { env: { ...process.env, TABWIRE_HOME: home.path, DISPLAY: '' } });
+
+/** Runs a command that must fail, and returns its message. */
+export const failing = (home, ...args) =>
+  tabwire(home, ...args).then(
+    () => assert.fail(`${args[0]} succeeded`),
+    ({ stderr }) => stderr,
+  );
+
+/** A relay for `use`, stopped afterwards with all that it launched. Nothing temporary may be left. */
+export async function withRelay(args, use) {
+  const home = await temporaryFolder('launch');
+  const relay = await startRelay({ home, args, env: { DISPLAY: '' } });
+  try {
+    await use(relay);
+  } finally {
+    const pids = await browserPids(home);
+    await relay.stop({ keepHome: true });
+    await Promise.all(pids.map(untilBrowserGone));
+    assert.deepEqual(await list(path.join(home.path, 'temporary')), []);
+    await home.remove();
+  }
+}
 
 const list = (folder) => readdir(folder).catch(() => []);
 
