@@ -123,7 +123,10 @@ async fn browser_is_stopped_while_it_is_being_launched() {
     let stopped = control::stop_browser(relay.port, &token(&relay), None).await;
     assert_eq!(stopped.unwrap().name.as_deref(), Some("browser"));
     assert!(started.elapsed() < READY_TIMEOUT / 2);
-    assert_eq!(browser.error().await, "The browser was stopped.");
+    assert_eq!(
+        browser.error().await,
+        "The browser was stopped. Launch it again with `tabwire launch`."
+    );
     assert!(!is_running(pid) && temporary_folders(&relay.home()).is_empty());
 }
 
