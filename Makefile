@@ -88,7 +88,7 @@ test-rust:
 test-node: chromium python $(NPM_READY)
 	@echo "==> Testing the extension, and the whole chain with a real Chromium"
 	cargo build --package tabwire --quiet
-	cd tests && $(NODE_TEST) --test-concurrency=1 extension/*.test.mjs protocol/*.test.mjs chain/*.test.mjs
+	cd tests && $(NODE_TEST) --test-concurrency=2 extension/*.test.mjs protocol/*.test.mjs chain/*.test.mjs
 	@echo "==> Testing parity with Chromium's own port, MCP servers, the popup, and faults"
 	cd tests && $(NODE_TEST) --test-concurrency=2 parity/*.test.mjs mcp/*.test.mjs clients/*.test.mjs popup/*.test.mjs chaos/*.test.mjs
 
