@@ -32,6 +32,7 @@ const INBOX_SIZE: usize = 256;
 
 // WebSocket close codes.
 const NORMAL: u16 = 1000;
+const GOING_AWAY: u16 = 1001;
 const INTERNAL_ERROR: u16 = 1011;
 
 /// What happens when a recovery fails.
@@ -168,7 +169,11 @@ impl Hub {
         let link = match self.runtime.state() {
             State::Connected => self.open_link(id, false),
             State::Starting | State::Degraded => Link::Lost,
-            State::Closing => Link::Closed,
+            State::Closing => {
+                // It took its slot before the others were disconnected.
+                outbox.close(GOING_AWAY, "The browser was stopped.");
+                Link::Closed
+            }
         };
         let report = Report {
             client: id,
