@@ -3,6 +3,7 @@
  */
 
 import { attach, detach, sendCommand } from './attachments.js';
+import { runBrowserCommand } from './browser_commands.js';
 import { isRestricted } from './policy.js';
 import { describeTab } from './tab_reports.js';
 import { activateTab, createTab, listTabs, loadDiscarded } from './tabs.js';
@@ -29,14 +30,23 @@ const handlers = {
     await detach(tabId);
   },
 
-  createTab: async ({ url = 'about:blank', newWindow = false, active = false }) => {
+  createTab: async ({
+    url = 'about:blank',
+    newWindow = false,
+    active = false,
+    attach: attaches = true,
+    window,
+  }) => {
     if (isRestricted(url)) {
       throw new Error(
         `Cannot open ${url}. Use a full URL, such as https://example.com/. ` +
           "Chrome's own pages are not available.",
       );
     }
-    const tabId = await createTab({ url, newWindow, active });
+    const tabId = await createTab({ url, newWindow, active, window });
+    if (!attaches) {
+      return describeTab(tabId);
+    }
     try {
       await attach(tabId);
     } catch (error) {
@@ -57,6 +67,8 @@ const handlers = {
 
   cdpCommand: ({ tabId, method, params, childSessionId }) =>
     sendCommand(tabId, method, params ?? {}, childSessionId),
+
+  browserCommand: ({ method, params, tabId }) => runBrowserCommand(method, params ?? {}, tabId),
 };
 
 /**

@@ -31,6 +31,19 @@ export function errorReply(id, error) {
   return JSON.stringify({ id, error: describeError(error) });
 }
 
+/** CDP's code for parameters that cannot be accepted. */
+export const INVALID_PARAMS = -32602;
+
+/**
+ * An error that reaches the client with this code, as Chrome's own errors do.
+ * @param {string} message
+ * @param {number} [code]
+ * @param {string} [data]
+ */
+export function cdpError(message, code = -32000, data) {
+  return new Error(JSON.stringify({ code, message, data }));
+}
+
 /** @param {string} method @param {object} [params] */
 export function event(method, params) {
   return JSON.stringify(params === undefined ? { method } : { method, params });

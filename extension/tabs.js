@@ -39,13 +39,14 @@ function isListable({ id }, targetIds, appeared) {
 }
 
 /**
- * Opens a tab, in the background unless `active`.
- * @param {{ url: string, newWindow: boolean, active: boolean }} options
+ * Opens a tab, in the background unless `active`. `window` has the size, position and state of a
+ * new window.
+ * @param {{ url: string, newWindow: boolean, active: boolean, window?: WindowOptions }} options
  */
-export function createTab({ url, newWindow, active }) {
+export function createTab({ url, newWindow, active, window }) {
   return holdAnnouncements(async () => {
     const tab = newWindow
-      ? await createInNewWindow(url, active)
+      ? await createInNewWindow(url, active, window)
       : await chrome.tabs.create({ url, active }).catch(() => createInNewWindow(url, active));
     const tabId = /** @type {number} */ (tab.id);
     tabState(tabId).isReported = true;
@@ -53,12 +54,28 @@ export function createTab({ url, newWindow, active }) {
   });
 }
 
-/** @param {string} url @param {boolean} focused @returns {Promise<chrome.tabs.Tab>} */
-async function createInNewWindow(url, focused) {
-  const window = await chrome.windows.create({ url, focused });
+/**
+ * @typedef {{ left?: number, top?: number, width?: number, height?: number,
+ *   windowState?: 'normal' | 'minimized' | 'maximized' | 'fullscreen' }} WindowOptions
+ */
+
+/**
+ * @param {string} url
+ * @param {boolean} focused
+ * @param {WindowOptions} [options]
+ * @returns {Promise<chrome.tabs.Tab>}
+ */
+async function createInNewWindow(url, focused, { windowState: state = 'normal', ...place } = {}) {
+  // As on Chrome's own port, the state wins over size and position.
+  const details = state === 'normal' ? { url, focused, ...place } : { url, focused };
+  const window = await chrome.windows.create(details);
   const tab = window?.tabs?.[0];
-  if (!tab) {
+  if (!tab || window.id === undefined) {
     throw new Error('Chrome did not open a window.');
+  }
+  if (state !== 'normal') {
+    // Chrome does not create a maximized window without giving it the focus.
+    await chrome.windows.update(window.id, { state });
   }
   return tab;
 }

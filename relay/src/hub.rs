@@ -1,6 +1,8 @@
 //! The hub: the one task that owns a browser's core. Links send it what their sockets receive, and
 //! it puts the core's outputs into the links' outboxes. It never waits for a socket.
 
+mod usage;
+
 use std::collections::HashMap;
 use std::fmt::Display;
 use std::pin::pin;
@@ -8,10 +10,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use tabwire_core::handshake::{self, Browser, ClientStatus, Status};
+use tabwire_core::handshake::Browser;
 use tabwire_core::ids::ClientId;
-use tabwire_core::{Answered, CloseReason, Core, Input, Now, Output, PageSummary};
-use tabwire_home::TabInUse;
+use tabwire_core::{Answered, CloseReason, Connection, Core, Input, Now, Output, PageSummary};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::error::Error;
@@ -33,7 +34,7 @@ const POLICY_VIOLATION: u16 = 1008;
 const TRY_AGAIN_LATER: u16 = 1013;
 
 pub enum ToHub {
-    ClientOpened(ClientId, Outbox),
+    ClientOpened(ClientId, ConnectedTo, Outbox),
     ClientText(ClientId, String),
     ClientClosed(ClientId),
     /// The registry knows more about a client than before.
@@ -52,6 +53,24 @@ pub enum ToHub {
     Stop(oneshot::Sender<()>),
     /// Answers `/json/*`.
     Describe(oneshot::Sender<Description>),
+}
+
+/// What a client is connected to: the owned form of `tabwire_core::Connection`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ConnectedTo {
+    Browser,
+    Target(String),
+    Request,
+}
+
+impl ConnectedTo {
+    fn as_connection(&self) -> Connection<'_> {
+        match self {
+            Self::Browser => Connection::Browser,
+            Self::Target(id) => Connection::Target(id),
+            Self::Request => Connection::Request,
+        }
+    }
 }
 
 pub struct Description {
@@ -184,9 +203,9 @@ impl Hub {
 
     fn on_message(&mut self, message: ToHub) {
         match message {
-            ToHub::ClientOpened(client, outbox) => {
+            ToHub::ClientOpened(client, to, outbox) => {
                 self.clients.insert(client, outbox);
-                self.feed(Input::ClientOpened(client));
+                self.feed(Input::ClientOpened(client, to.as_connection()));
             }
             ToHub::ClientText(client, text) => {
                 self.memory.on_message(text.len());
@@ -268,68 +287,17 @@ impl Hub {
         );
     }
 
-    /// For `/client-slot` and the popup: who uses which tabs.
-    fn publish_usage(&mut self) {
-        let in_use = self.core.tabs_in_use();
-        let clients = &self.connections.clients;
-        let mut statuses = Vec::new();
-        for client in self.clients.keys() {
-            let tabs = in_use.get(client);
-            let described = tabs.into_iter().flatten().filter_map(|tab| {
-                let PageSummary { id, url, title } = self.core.page(*tab)?;
-                Some(TabInUse {
-                    id: id.to_string(),
-                    url,
-                    title,
-                })
-            });
-            clients.set_tabs(*client, described.collect());
-            let name = clients.display_name(*client).unwrap_or_default();
-            let tabs = tabs.into_iter().flatten().map(|tab| tab.0).collect();
-            statuses.push((client.0, name, tabs));
-        }
-        statuses.sort();
-        self.send_status(statuses);
-    }
-
-    /// Sends the extension what its popup shows, if that has changed.
-    fn send_status(&mut self, clients: Vec<(u64, String, Vec<i64>)>) {
-        let Some(name) = self.connections.browser_name() else {
-            return;
-        };
-        let Some(extension) = self
-            .extension
-            .as_mut()
-            .filter(|_| self.core.browser().is_some())
-        else {
-            return;
-        };
-        let clients = clients.iter().map(|(_, name, tabs)| ClientStatus {
-            name,
-            tabs: tabs.clone(),
-        });
-        let status = Status {
-            name: &name,
-            clients: clients.collect(),
-        };
-        let text = handshake::message("status", &status);
-        if text != extension.status {
-            extension.status.clone_from(&text);
-            let connections = &self.connections;
-            self.observer
-                .message(connections, Way::Sent, Peer::Extension, &text);
-            // An extension that does not read is closed when the core has something to send.
-            let _ = extension.outbox.push(text);
-        }
-    }
-
     fn deliver(&mut self, output: Output) {
         match output {
             Output::ToClient(client, text) => self.send_to_client(client, text),
             Output::ToExtension(text) => self.send_to_extension(text),
-            Output::CloseClient(client, CloseReason::Requested) => {
+            Output::CloseClient(client, reason) => {
+                let reason = match reason {
+                    CloseReason::Requested => "Disconnected as requested; the browser stays open.",
+                    CloseReason::TargetClosed => "The target was closed.",
+                };
                 if let Some(outbox) = self.clients.get(&client) {
-                    outbox.close(NORMAL, "Disconnected as requested; the browser stays open.");
+                    outbox.close(NORMAL, reason);
                 }
             }
             Output::Answered(answered) => self.log_answer(&answered),

@@ -70,6 +70,13 @@ test('attaches a created tab and describes it', async () => {
   );
 });
 
+test('creates a tab without a debugger if nobody is about to use it', async () => {
+  const { browser, runCommand } = await start();
+  const created = await runCommand('createTab', { url: 'https://example.org/new', attach: false });
+  assert.equal(browser.attached.size, 0);
+  assert.deepEqual([created.url, created.attached], ['https://example.org/new', false]);
+});
+
 test('creates an empty background tab by default', async () => {
   const { browser, runCommand } = await start();
   await runCommand('createTab');

@@ -71,6 +71,10 @@ export class FakeBrowser {
   tabs = new Map();
   /** @type {Set<number>} The tabs with a debugger attached. */
   attached = new Set();
+  /** @type {Map<number, object>} */
+  windows = new Map();
+  /** The cookies of the profile, as `chrome.cookies` describes them. */
+  cookies = [];
   local = {};
   session = {};
   /** The content of `pairing.json`. */
@@ -170,10 +174,18 @@ export class FakeBrowser {
       },
       windows: {
         create: this.#api('windows.create', ({ url }) => ({
+          id: 2,
           tabs: [this.openTab({ url, windowId: 2 })],
         })),
+        get: this.#api('windows.get', (id) => {
+          if (!this.windows.has(id)) {
+            throw new Error(`No window with id: ${id}.`);
+          }
+          return { id, ...this.windows.get(id) };
+        }),
         update: this.#api('windows.update', () => ({})),
       },
+      cookies: this.#makeCookies(),
       storage: { local: this.#makeStorage('local'), session: this.#makeStorage('session') },
       alarms: { create: this.#api('alarms.create', () => {}), onAlarm: new FakeEvent() },
       runtime: {
@@ -211,6 +223,38 @@ export class FakeBrowser {
       getTargets: this.#api('debugger.getTargets', () => this.#targets()),
       onEvent: new FakeEvent(),
       onDetach: new FakeEvent(),
+    };
+  }
+
+  /** A cookie is identified by its name, host, path and partition. One that expires is removed. */
+  #makeCookies() {
+    const keyOf = ({ name, domain, path, partitionKey }) =>
+      JSON.stringify([name, domain, path, partitionKey?.topLevelSite]);
+    return {
+      getAll: this.#api('cookies.getAll', () => structuredClone(this.cookies)),
+      set: this.#api('cookies.set', ({ url, expirationDate, domain, ...details }) => {
+        const cookie = {
+          hostOnly: domain === undefined,
+          domain: domain ?? new URL(url).hostname,
+          session: expirationDate === undefined,
+          storeId: '0',
+          ...(expirationDate === undefined ? {} : { expirationDate }),
+          ...details,
+        };
+        if (cookie.name.includes(';')) {
+          throw new Error(`Failed to parse or set cookie named "${cookie.name}".`);
+        }
+        this.cookies = this.cookies.filter((other) => keyOf(other) !== keyOf(cookie));
+        if (expirationDate === undefined || expirationDate > Date.now() / 1000) {
+          this.cookies.push(cookie);
+        }
+      }),
+      remove: this.#api('cookies.remove', ({ name, url }) => {
+        const { hostname } = new URL(url);
+        this.cookies = this.cookies.filter(
+          (cookie) => cookie.name !== name || cookie.domain.replace(/^\./, '') !== hostname,
+        );
+      }),
     };
   }
 

@@ -240,6 +240,15 @@ test('cdpCommand on a page and its reply', async () => {
   ]);
 });
 
+test('browserCommand and its reply', async () => {
+  const browser = browserWith();
+  browser.windows.set(7, { left: 10, top: 20, width: 780, height: 580, state: 'normal' });
+  const socket = await startListed(browser);
+  const command = await fixture('browserCommand', 'to-extension');
+  await assertSends('reply-browserCommand', socket, () => socket.receive(command));
+  assert.deepEqual([...browser.attached], []);
+});
+
 test('attachTab and its empty reply', async () => {
   const browser = browserWith();
   const socket = await startListed(browser);
@@ -297,6 +306,15 @@ test('createTab', async () => {
     [{ url: 'https://example.org/a?b="c"', active: false }],
   ]);
   assert.deepEqual([...browser.attached], [created.tabId]);
+});
+
+test('createTab in a new window', async () => {
+  const browser = browserWith();
+  const socket = await startListed(browser);
+  await callWorker('createTab-window', socket);
+  assert.deepEqual(browser.callsTo('windows.create'), [
+    [{ url: 'about:blank', focused: false, left: 33, top: 44, width: 640, height: 480 }],
+  ]);
 });
 
 test('closeTab', async () => {

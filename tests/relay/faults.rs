@@ -5,8 +5,8 @@ use tabwire_tests::{Client, EXTENSION_ID, Relay, http, until};
 use tokio::io::AsyncWriteExt as _;
 
 use crate::setup::{
-    MULTI_CLIENT, assert_forwards_unchanged, assert_message, attach, echo, evaluate, start,
-    start_relay, start_with_live_session, start_with_session,
+    MULTI_CLIENT, assert_forwards_unchanged, assert_message, attach, default_context, echo,
+    evaluate, start, start_relay, start_with_live_session, start_with_session,
 };
 
 fn malformed_requests(port: u16) -> Vec<Vec<u8>> {
@@ -190,10 +190,11 @@ async fn forwards_deep_payloads_unchanged_in_both_directions() {
 #[tokio::test]
 async fn forwards_deep_payloads_when_it_removes_a_parameter() {
     let (mut relay, mut extension, mut client, _session) = start_with_live_session().await;
+    let context = default_context(&mut client).await;
     extension.hold("Storage.setCookies");
     for (id, depth) in [(501, 100), (502, 100_000)] {
         let deep = format!("{{\"deep\":{}{}}}", "[".repeat(depth), "]".repeat(depth));
-        let with_context = deep.replacen('{', r#"{"browserContextId":"x","#, 1);
+        let with_context = deep.replacen('{', &format!(r#"{{"browserContextId":{context},"#), 1);
         client
             .send_text(format!(
                 r#"{{"id":{id},"method":"Storage.setCookies","params":{with_context}}}"#

@@ -10,6 +10,7 @@ mod background;
 mod browsers;
 mod command_line;
 mod debug_http;
+mod devtools;
 mod direct;
 mod discovery;
 mod doctor;

@@ -14,9 +14,9 @@ use tokio::process::Command;
 
 const NOBODY: u32 = 65534;
 /// Runs a program as another user who exists everywhere.
-const AS_NOBODY: &[&str] = &["setpriv", "--reuid", "65534", "--clear-groups"];
+pub const AS_NOBODY: &[&str] = &["setpriv", "--reuid", "65534", "--clear-groups"];
 
-fn is_root() -> bool {
+pub fn is_root() -> bool {
     let is_root = geteuid().is_root();
     if !is_root {
         eprintln!("Skipped: only root can act as another user.");
@@ -26,7 +26,7 @@ fn is_root() -> bool {
 
 /// Sends a request from another process and returns the response, which is empty if the relay
 /// closes the connection.
-async fn request_from(
+pub async fn request_from(
     launcher: &[&str],
     port: u16,
     path: &str,
@@ -45,7 +45,7 @@ async fn request_from(
 }
 
 #[track_caller]
-fn assert_status(response: &str, status: u16) {
+pub fn assert_status(response: &str, status: u16) {
     let start = format!("HTTP/1.1 {status} ");
     assert!(response.starts_with(&start), "not {status}: {response:?}");
 }

@@ -82,7 +82,7 @@ async fn create_target(
     let call = extension.held_call("createTab").await;
     assert_eq!(
         call.params(),
-        json!({ "url": "https://example.com/new", "newWindow": false, "active": false }),
+        json!({ "url": "https://example.com/new", "newWindow": false, "active": false, "attach": true }),
         "the tab opens in the background"
     );
     let mut created = tab(9);

@@ -43,9 +43,18 @@ impl Client {
         Self::open(port, &format!("/cdp?token={token}"), &[]).await
     }
 
+    /// Connects to an address that the relay has published.
+    pub async fn connect_url(url: &str) -> Self {
+        let (port, path) = url
+            .strip_prefix("ws://127.0.0.1:")
+            .and_then(|rest| rest.split_at_checked(rest.find('/')?))
+            .unwrap_or_else(|| panic!("not a relay's address: {url}"));
+        Self::open(port.parse().unwrap(), path, &[]).await
+    }
+
     async fn open(port: u16, path: &str, headers: &[(&str, &str)]) -> Self {
         let opened = link::open(port, path, headers).await;
-        let socket = opened.unwrap_or_else(|status| panic!("/cdp responded with {status}"));
+        let socket = opened.unwrap_or_else(|status| panic!("{path} responded with {status}"));
         Self {
             socket,
             last_id: 0,

@@ -22,12 +22,12 @@ pub const EXTENSION_ID: &str = "jdnijfjfenoiidgbdaeakppincocjdkn";
 #[derive(Debug, Clone)]
 pub struct Call {
     pub id: u64,
-    /// `attachTab`, `createTab`, …; for a `cdpCommand` the CDP method.
+    /// `attachTab`, `createTab`, …; for a `cdpCommand` or `browserCommand` the CDP method.
     pub name: String,
     pub tab: Option<i64>,
     /// The child session of a `cdpCommand`.
     pub child: Option<String>,
-    /// The parameters byte for byte; for a `cdpCommand` the CDP parameters.
+    /// The parameters byte for byte; for a `cdpCommand` or `browserCommand` the CDP parameters.
     pub params: String,
 }
 

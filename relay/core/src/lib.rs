@@ -28,7 +28,7 @@ mod tab;
 
 pub(crate) use protocol::api::MAX_WAITING_BYTES;
 pub use protocol::api::{
-    Answered, CloseReason, Config, Input, Now, OnDisconnect, Output, PageSummary,
+    Answered, CloseReason, Config, Connection, Input, Now, OnDisconnect, Output, PageSummary,
 };
 pub use protocol::error::CdpError;
 pub use protocol::{cdp, handshake, ids, wire};
@@ -60,7 +60,9 @@ impl Core {
     pub fn handle(&mut self, now: Now, input: Input<'_>) {
         self.out.now = now;
         match input {
-            Input::ClientOpened(client_id) => self.on_client_opened(client_id),
+            Input::ClientOpened(client_id, connection) => {
+                self.on_client_opened(client_id, connection);
+            }
             Input::ClientText(client_id, text) => self.on_client_text(client_id, text, now),
             Input::ClientClosed(client_id) => self.on_client_closed(client_id),
             Input::ExtensionOpened {

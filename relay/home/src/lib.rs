@@ -16,7 +16,7 @@ mod query;
 mod state;
 mod token;
 
-pub use address::{DEFAULT_PORT, cdp_url};
+pub use address::{DEFAULT_PORT, cdp_url, websocket_url};
 pub use claim::Claim;
 pub use error::{Error, TokenFault};
 pub use folder::Home;

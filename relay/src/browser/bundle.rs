@@ -8,6 +8,7 @@ use std::path::Path;
 use include_dir::{Dir, include_dir};
 use tabwire_home::{Home, PairingId, Secret, now};
 
+use super::worker_script;
 use crate::error::Error;
 
 static EXTENSION: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../extension");
@@ -16,10 +17,23 @@ static EXTENSION: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../extension");
 pub const EXTENSION_ID: &str = "jdnijfjfenoiidgbdaeakppincocjdkn";
 
 /// What the extension's manifest asks for. A policy that forbids one of them forbids the extension.
-pub const PERMISSIONS: [&str; 5] = ["alarms", "debugger", "storage", "tabs", "webNavigation"];
+pub const PERMISSIONS: [&str; 9] = [
+    "alarms",
+    "contentSettings",
+    "cookies",
+    "debugger",
+    "downloads",
+    "storage",
+    "tabGroups",
+    "tabs",
+    "webNavigation",
+];
 
 /// The one file that differs between copies. It contains the copy's secret.
 const PAIRING_FILE: &str = "pairing.json";
+
+/// The script of the extension's service worker.
+const WORKER: &str = "background.js";
 
 /// What a copy of the extension is written for.
 pub struct Copy<'a> {
@@ -29,6 +43,9 @@ pub struct Copy<'a> {
     pub secret: &'a Secret,
     /// Whether the extension opens its welcome page when it is installed.
     pub shows_welcome: bool,
+    /// Whether the relay launches the browser that loads this copy. It then starts sooner, with a
+    /// service worker in one file. A copy that the user loads has the files as they were written.
+    pub is_launched: bool,
 }
 
 impl Copy<'_> {
@@ -51,6 +68,9 @@ impl Copy<'_> {
                 replace(folder, name, 0o644, file.contents())?;
             }
         }
+        if let Some(script) = self.is_launched.then(joined_worker).flatten() {
+            replace(folder, Path::new(WORKER), 0o644, script.as_bytes())?;
+        }
         let pairing = serde_json::json!({
             "port": self.port,
             "secret": self.secret.reveal(),
@@ -63,6 +83,11 @@ impl Copy<'_> {
             format!("{pairing}\n").as_bytes(),
         )
     }
+}
+
+/// The service worker in one file.
+fn joined_worker() -> Option<String> {
+    worker_script::join(WORKER, |name| EXTENSION.get_file(name)?.contents_utf8())
 }
 
 /// Replaces a file as a whole. Never writes through a link, or into another name of a file.
@@ -157,6 +182,7 @@ pub fn rewrite(folder: &Path, present: &PresentCopy) -> Result<(), Error> {
         port: present.port,
         secret: &present.secret,
         shows_welcome: present.shows_welcome,
+        is_launched: false,
     };
     copy.write()
 }
@@ -206,6 +232,7 @@ mod tests {
             port,
             secret,
             shows_welcome: false,
+            is_launched: false,
         };
         copy.write().unwrap();
     }
@@ -224,6 +251,23 @@ mod tests {
             (&4321.into(), &false.into())
         );
         write(folder.path(), 19222, &Secret::random());
+    }
+
+    #[test]
+    fn launched_browsers_get_their_worker_in_one_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let secret = Secret::random();
+        let copy = Copy {
+            folder: folder.path(),
+            port: 1,
+            secret: &secret,
+            shows_welcome: false,
+            is_launched: true,
+        };
+        copy.write().unwrap();
+        let worker = fs::read_to_string(folder.path().join(WORKER)).unwrap();
+        assert!(worker.contains("class RelaySession"));
+        assert!(!worker.lines().any(|line| line.starts_with("import ")));
     }
 
     #[test]

@@ -112,6 +112,7 @@ impl ExtensionBrowsers {
                 port,
                 secret: &secret,
                 shows_welcome: false,
+                is_launched: true,
             };
             copy.write()?;
             Ok(Some(pairing))

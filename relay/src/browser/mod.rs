@@ -19,3 +19,4 @@ pub mod profile_pairing;
 pub mod program;
 mod reserved;
 pub mod watchdog;
+mod worker_script;

@@ -39,6 +39,7 @@ pub fn run(options: &InstallOptions) -> Result<ExitCode, Error> {
         port: options.port,
         secret: &secret,
         shows_welcome: !options.no_welcome,
+        is_launched: false,
     };
     copy.write()?;
     print_line!("The Tabwire extension is in {}", folder.display());

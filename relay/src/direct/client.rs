@@ -68,6 +68,8 @@ pub struct Client {
     subscriptions: Subscriptions,
     /// The sessions that the browser has announced, in that order. They end with the connection.
     sessions: Vec<Session>,
+    /// The target whose own socket this client uses. `None`: the browser's.
+    target: Option<String>,
 }
 
 /// A request that cannot be sent yet.
@@ -97,7 +99,7 @@ pub enum Restored {
 }
 
 impl Client {
-    pub fn new(outbox: Outbox, link: Link, report: Report) -> Self {
+    pub fn new(outbox: Outbox, link: Link, report: Report, target: Option<String>) -> Self {
         Self {
             outbox,
             link,
@@ -107,7 +109,12 @@ impl Client {
             waiting_bytes: 0,
             subscriptions: Subscriptions::default(),
             sessions: Vec::new(),
+            target,
         }
+    }
+
+    pub fn is_of_target(&self) -> bool {
+        self.target.is_some()
     }
 
     pub fn has_link(&self, link: LinkId) -> bool {

@@ -20,7 +20,7 @@ use super::report::Report;
 use super::runtime::{Runtime, State, StrongSignal, WeakSignal};
 use super::upstream::{Event, Limits, LinkId, Loss, Upstream};
 use crate::error::Error;
-use crate::hub::{HubReport, HubSender, ToHub};
+use crate::hub::{ConnectedTo, HubReport, HubSender, ToHub};
 use crate::link::outbox::Outbox;
 use crate::log::Observer;
 use crate::memory::Memory;
@@ -134,7 +134,7 @@ impl Hub {
 
     fn on_message(&mut self, message: ToHub) {
         match message {
-            ToHub::ClientOpened(client, outbox) => self.on_client_opened(client, outbox),
+            ToHub::ClientOpened(client, to, outbox) => self.on_client_opened(client, to, outbox),
             ToHub::ClientText(client, text) => self.on_client_text(client, text),
             ToHub::ClientClosed(client) => {
                 if let Some(client) = self.clients.remove(&client) {
@@ -165,9 +165,13 @@ impl Hub {
         }
     }
 
-    fn on_client_opened(&mut self, id: ClientId, outbox: Outbox) {
+    fn on_client_opened(&mut self, id: ClientId, to: ConnectedTo, outbox: Outbox) {
+        let target = match to {
+            ConnectedTo::Target(id) => Some(id),
+            ConnectedTo::Browser | ConnectedTo::Request => None,
+        };
         let link = match self.runtime.state() {
-            State::Connected => self.open_link(id, false),
+            State::Connected => self.open_link(id, target.as_deref(), false),
             State::Starting | State::Degraded => Link::Lost,
             State::Closing => {
                 // It took its slot before the others were disconnected.
@@ -180,10 +184,12 @@ impl Hub {
             observer: self.observer.clone(),
             connections: self.connections.clone(),
         };
-        self.clients.insert(id, Client::new(outbox, link, report));
+        let client = Client::new(outbox, link, report, target);
+        self.clients.insert(id, client);
     }
 
-    fn open_link(&mut self, client: ClientId, recovers: bool) -> Link {
+    /// `target`: connect to this target's own socket.
+    fn open_link(&mut self, client: ClientId, target: Option<&str>, recovers: bool) -> Link {
         self.last_link += 1;
         let link = LinkId {
             client,
@@ -191,7 +197,7 @@ impl Hub {
         };
         let (browser, events) = (self.browser.clone(), self.upstream_events.clone());
         Link::Opening {
-            upstream: Upstream::open(browser, link, self.limits, events),
+            upstream: Upstream::open(browser, target, link, self.limits, events),
             recovers,
         }
     }
@@ -318,6 +324,11 @@ impl Hub {
             Link::Opening { recovers: true, .. } | Link::Restoring { .. }
         );
         client.on_lost();
+        if client.is_of_target() {
+            // A target's socket ends with the target. The browser may be well.
+            let reason = format!("The target was closed. ({})", loss.reason);
+            return client.close(NORMAL, &reason);
+        }
         let is_waiting = client.is_waiting();
         let signals = self.runtime.on_strong(self.started.elapsed(), loss.signal);
         if let Some(signals) = signals {

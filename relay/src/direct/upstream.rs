@@ -76,10 +76,12 @@ pub struct Upstream {
 impl Upstream {
     pub fn open(
         browser: Arc<Browser>,
+        target: Option<&str>,
         link: LinkId,
         limits: Limits,
         events: mpsc::Sender<Event>,
     ) -> Self {
+        let path = target.map(|id| format!("/devtools/page/{id}"));
         let (queue, messages) = mpsc::unbounded_channel();
         let (dropped, owner) = oneshot::channel();
         let queued = Arc::new(AtomicUsize::new(0));
@@ -88,7 +90,7 @@ impl Upstream {
             queued: queued.clone(),
         };
         tokio::spawn(async move {
-            let running = run(&browser, link, limits.max_message, drain, &events);
+            let running = run((&browser, path), link, limits.max_message, drain, &events);
             let abandoned = async {
                 let _ = owner.await;
                 sleep(CLOSE_TIMEOUT).await;
@@ -131,13 +133,13 @@ struct Drain {
 
 /// Returns `None` when the owner has dropped the socket.
 async fn run(
-    browser: &Browser,
+    address: (&Browser, Option<String>),
     link: LinkId,
     max_message: usize,
     drain: Drain,
     events: &mpsc::Sender<Event>,
 ) -> Option<Loss> {
-    let opening = timeout(OPEN_TIMEOUT, open(browser, max_message));
+    let opening = timeout(OPEN_TIMEOUT, open(address, max_message));
     let not_opened = |reason| Loss {
         signal: StrongSignal::NotOpened,
         reason,
@@ -155,12 +157,19 @@ async fn run(
     }
 }
 
-async fn open(browser: &Browser, max_message: usize) -> Result<Socket, String> {
+/// `path`: of a target's socket; `None` for the browser's.
+async fn open(
+    (browser, path): (&Browser, Option<String>),
+    max_message: usize,
+) -> Result<Socket, String> {
     let url = browser.url();
-    let version = port::version(url)
-        .await
-        .map_err(|fault| fault.to_string())?;
-    let path = version.websocket_path().unwrap_or_default();
+    let path = if let Some(path) = path {
+        path
+    } else {
+        let version = port::version(url).await;
+        let version = version.map_err(|fault| fault.to_string())?;
+        version.websocket_path().unwrap_or_default().to_owned()
+    };
     let stream = port::connect(url)
         .await
         .map_err(|fault| fault.to_string())?;

@@ -5,6 +5,7 @@ use axum::http::StatusCode;
 use axum::http::request::Parts;
 use serde::Deserialize;
 
+use crate::http::entrance::Entrance;
 use crate::http::guard::{Refusal, refusal, refusal_with};
 use crate::registry::NotFound;
 
@@ -18,11 +19,15 @@ impl<S: Sync> FromRequestParts<S> for BrowserQuery {
     type Rejection = Refusal;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refusal> {
-        let query = Query::try_from_uri(&parts.uri).map_err(|_| {
+        let Query(mut query) = Query::<Self>::try_from_uri(&parts.uri).map_err(|_| {
             let error = "The address is malformed. Name one browser with browser=NAME, or none.";
             refusal(StatusCode::BAD_REQUEST, error)
         })?;
-        Ok(query.0)
+        let entrance = parts.extensions.get::<Entrance>();
+        if let Some(browser) = entrance.and_then(Entrance::browser) {
+            query.browser.get_or_insert_with(|| browser.to_owned());
+        }
+        Ok(query)
     }
 }
 

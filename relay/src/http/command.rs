@@ -51,6 +51,7 @@ pub async fn run(
     let info = ClientInfo {
         name: client_name(&headers),
         process: None,
+        peer: None,
         token_generation,
         named_browser: request.browser.is_some(),
     };

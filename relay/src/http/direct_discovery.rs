@@ -8,19 +8,40 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use serde_json::Value;
 
-use crate::app::App;
 use crate::direct::Browser;
 use crate::error::Error;
-use crate::http::browser_query::BrowserQuery;
 use crate::http::guard::refusal;
 use crate::registry::connections::Connections;
 
-pub async fn version(app: &App, query: &BrowserQuery, browser: &Browser) -> Response {
-    document(app, query, browser, "/json/version").await
+pub async fn version(browser: &Browser, url: Option<String>) -> Response {
+    match document(browser, "/json/version").await {
+        Ok(mut document) => {
+            replace_url(&mut document, url);
+            Json(document).into_response()
+        }
+        Err(response) => response,
+    }
 }
 
-pub async fn list(app: &App, query: &BrowserQuery, browser: &Browser) -> Response {
-    document(app, query, browser, "/json/list").await
+/// `url`: the relay's address of a target's WebSocket.
+pub async fn list(browser: &Browser, url: impl Fn(&str) -> Option<String>) -> Response {
+    match targets(browser).await {
+        Ok(targets) => {
+            let targets = targets.into_iter().map(|target| with_url(target, &url));
+            Json(targets.collect::<Value>()).into_response()
+        }
+        Err(response) => response,
+    }
+}
+
+pub async fn find_target(
+    browser: &Browser,
+    id: &str,
+    url: impl Fn(&str) -> Option<String>,
+) -> Option<Value> {
+    let targets = targets(browser).await.ok()?;
+    let found = targets.into_iter().find(|target| id_of(target) == id)?;
+    Some(with_url(found, url))
 }
 
 /// The browser's own description of the protocol.
@@ -39,33 +60,37 @@ pub async fn product(browser: &Browser, connections: &Connections) -> Option<Str
     Some(version.product)
 }
 
-async fn document(app: &App, query: &BrowserQuery, browser: &Browser, path: &str) -> Response {
-    // A client that looks for the browser needs it: one that can be launched is launched.
-    if let Err(error) = browser.ensure_running().await {
-        return unavailable(&error);
+async fn targets(browser: &Browser) -> Result<Vec<Value>, Response> {
+    match document(browser, "/json/list").await? {
+        Value::Array(targets) => Ok(targets),
+        _ => Ok(Vec::new()),
     }
-    let body = match browser.get(path).await {
-        Ok(body) => body,
-        Err(error) => return unavailable(&error),
-    };
-    let Ok(mut document) = serde_json::from_slice::<Value>(&body) else {
-        let error = format!("The browser's {path} is not JSON.");
-        return refusal(StatusCode::BAD_GATEWAY, &error).into_response();
-    };
-    let url = app.cdp_url(query.browser.as_deref());
-    match &mut document {
-        Value::Array(targets) => {
-            for target in targets {
-                replace_url(target, url.as_deref());
-            }
-        }
-        document => replace_url(document, url.as_deref()),
-    }
-    Json(document).into_response()
 }
 
-/// Clients must come through the relay, whose WebSocket serves all targets.
-fn replace_url(document: &mut Value, url: Option<&str>) {
+fn id_of(target: &Value) -> &str {
+    target.get("id").and_then(Value::as_str).unwrap_or_default()
+}
+
+async fn document(browser: &Browser, path: &str) -> Result<Value, Response> {
+    // A client that looks for the browser needs it: one that can be launched is launched.
+    let running = browser.ensure_running().await;
+    running.map_err(|error| unavailable(&error))?;
+    let body = browser.get(path).await;
+    let body = body.map_err(|error| unavailable(&error))?;
+    serde_json::from_slice(&body).map_err(|_| {
+        let error = format!("The browser's {path} is not JSON.");
+        refusal(StatusCode::BAD_GATEWAY, &error).into_response()
+    })
+}
+
+fn with_url(mut target: Value, url: impl Fn(&str) -> Option<String>) -> Value {
+    let url = url(id_of(&target));
+    replace_url(&mut target, url);
+    target
+}
+
+/// Clients must come through the relay.
+fn replace_url(document: &mut Value, url: Option<String>) {
     let Some(fields) = document.as_object_mut() else {
         return;
     };

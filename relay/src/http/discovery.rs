@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::extract::{Extension, State};
-use axum::http::StatusCode;
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
+use tabwire_core::PageSummary;
 use tabwire_home::{BrowserReport, RelayStatus};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
@@ -18,9 +19,14 @@ use tokio::time::timeout;
 use crate::app::App;
 use crate::http::browser_query::{BrowserQuery, NO_BROWSER, not_found};
 use crate::http::direct_discovery;
+use crate::http::entrance::Entrance;
 use crate::http::guard::{TokenGeneration, refusal};
 use crate::hub::{Description, ToHub};
 use crate::registry::Entry;
+
+/// The published protocol without its descriptions, because an extension cannot ask its browser.
+/// `tests/protocol/published.mjs` writes it.
+const PROTOCOL: &str = include_str!("protocol.json");
 
 /// How long a browser may take to identify itself. Whoever asks for all browsers gives up after two
 /// seconds, and one that hangs must not hide the others.
@@ -98,13 +104,18 @@ async fn report(app: &App, entry: &Entry) -> Option<BrowserReport> {
 
 /// The same response as Chrome's own port, so that a client finds the WebSocket from an `http://`
 /// address.
-pub async fn version(State(app): State<Arc<App>>, query: BrowserQuery) -> Response {
+pub async fn version(
+    State(app): State<Arc<App>>,
+    query: BrowserQuery,
+    Extension(entrance): Extension<Entrance>,
+) -> Response {
     let entry = match app.browser(query.browser.as_deref()).await {
         Ok(entry) => entry,
         Err(refused) => return refused.into_response(),
     };
+    let url = browser_url(&app, &entry, &query, &entrance);
     if let Some(browser) = &entry.direct {
-        return direct_discovery::version(&app, &query, browser).await;
+        return direct_discovery::version(browser, url).await;
     }
     let description = match describe(&entry).await {
         Ok(description) => description,
@@ -117,41 +128,95 @@ pub async fn version(State(app): State<Arc<App>>, query: BrowserQuery) -> Respon
         "Browser": browser.product,
         "Protocol-Version": "1.3",
         "User-Agent": browser.user_agent,
-        "webSocketDebuggerUrl": app.cdp_url(query.browser.as_deref()),
+        "V8-Version": browser.v8_version(),
+        "WebKit-Version": browser.webkit_version(),
+        "webSocketDebuggerUrl": url,
     }))
     .into_response()
 }
 
-pub async fn list(State(app): State<Arc<App>>, query: BrowserQuery) -> Response {
+pub async fn list(
+    State(app): State<Arc<App>>,
+    query: BrowserQuery,
+    Extension(entrance): Extension<Entrance>,
+) -> Response {
     let entry = match app.browser(query.browser.as_deref()).await {
         Ok(entry) => entry,
         Err(refused) => return refused.into_response(),
     };
+    let url = |id: &str| page_url(&app, id, &query, &entrance);
     if let Some(browser) = &entry.direct {
-        return direct_discovery::list(&app, &query, browser).await;
+        return direct_discovery::list(browser, url).await;
     }
-    let description = match describe(&entry).await {
-        Ok(description) => description,
-        Err(refused) => return refused,
-    };
-    let url = app.cdp_url(query.browser.as_deref());
-    let entries = description.pages.iter().map(|page| {
-        json!({
-            "description": "", "id": page.id, "title": page.title, "type": "page", "url": page.url,
-            "webSocketDebuggerUrl": url,
-        })
-    });
-    Json(entries.collect::<Value>()).into_response()
+    match describe(&entry).await {
+        Ok(Description { pages, .. }) => {
+            let pages = pages.iter().map(|page| describe_page(page, url));
+            Json(pages.collect::<Value>()).into_response()
+        }
+        Err(refused) => refused,
+    }
 }
 
-/// The description of the protocol. Only a browser's own port has it, so none is launched for it.
+/// As Chrome describes a page, without the address of a hosted DevTools: that page would be refused,
+/// and its address would contain the token.
+fn describe_page(page: &PageSummary, url: impl Fn(&str) -> Option<String>) -> Value {
+    json!({
+        "description": "", "id": page.id, "title": page.title, "type": "page", "url": page.url,
+        "webSocketDebuggerUrl": url(page.id.as_str()),
+    })
+}
+
+/// How `/json/list` describes one target.
+pub async fn find_target(
+    app: &App,
+    entry: &Entry,
+    query: &BrowserQuery,
+    entrance: &Entrance,
+    id: &str,
+) -> Option<Value> {
+    let url = |id: &str| page_url(app, id, query, entrance);
+    if let Some(browser) = &entry.direct {
+        return direct_discovery::find_target(browser, id, url).await;
+    }
+    let pages = describe_entry(entry).await?.pages;
+    let page = pages.iter().find(|page| page.id.as_str() == id);
+    page.map(|page| describe_page(page, url))
+}
+
+/// Whether a target that has a WebSocket has this id.
+pub async fn has_target(entry: &Entry, id: &str) -> bool {
+    if let Some(browser) = &entry.direct {
+        return direct_discovery::find_target(browser, id, |_| None)
+            .await
+            .is_some();
+    }
+    let description = describe_entry(entry).await;
+    description.is_some_and(|own| own.pages.iter().any(|page| page.id.as_str() == id))
+}
+
+fn browser_url(
+    app: &App,
+    entry: &Entry,
+    query: &BrowserQuery,
+    entrance: &Entrance,
+) -> Option<String> {
+    let path = format!("/devtools/browser/{}", entry.id);
+    entrance.websocket_url(app, &path, query.browser.as_deref())
+}
+
+fn page_url(app: &App, id: &str, query: &BrowserQuery, entrance: &Entrance) -> Option<String> {
+    let path = format!("/devtools/page/{id}");
+    entrance.websocket_url(app, &path, query.browser.as_deref())
+}
+
+/// The description of the protocol. No browser is launched for it.
 pub async fn protocol(State(app): State<Arc<App>>, query: BrowserQuery) -> Response {
     match app.registry.find(query.browser.as_deref()) {
         Ok(Entry {
             direct: Some(browser),
             ..
         }) => direct_discovery::protocol(&browser).await,
-        Ok(_) => refusal(StatusCode::NOT_FOUND, "Not found.").into_response(),
+        Ok(_) => ([(header::CONTENT_TYPE, "application/json")], PROTOCOL).into_response(),
         Err(reason) => not_found(&reason).into_response(),
     }
 }

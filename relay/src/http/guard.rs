@@ -12,6 +12,7 @@ use tabwire_home::Token;
 
 use crate::app::App;
 use crate::config::Config;
+use crate::http::entrance::Entrance;
 use crate::http::peer::Peer;
 
 pub type Refusal = (StatusCode, Json<serde_json::Value>);
@@ -43,6 +44,8 @@ pub async fn check(State(app): State<Arc<App>>, mut request: Request, next: Next
             if let Some(generation) = token {
                 request.extensions_mut().insert(TokenGeneration(generation));
             }
+            let entrance = Entrance::main(app.config.port);
+            request.extensions_mut().insert(entrance);
             next.run(request).await
         }
         Err(refused) => {
@@ -93,7 +96,7 @@ fn admit(
             "Not found. Start the relay with --debug-http to use /command.",
         ));
     }
-    if method != Method::GET && method != Method::HEAD && !is_post {
+    if !is_post && !may_have_method(path, method) {
         return Err(refusal(
             StatusCode::METHOD_NOT_ALLOWED,
             "Only GET is supported.",
@@ -106,6 +109,14 @@ fn admit(
         ));
     }
     Ok(())
+}
+
+/// Chrome accepts PUT for what changes something, and nothing else for `/json/new`, whose handler
+/// refuses the rest in Chrome's words.
+fn may_have_method(path: &str, method: &Method) -> bool {
+    let changes = ["/json/new", "/json/close", "/json/activate"];
+    let is_put = method == Method::PUT && changes.iter().any(|start| path.starts_with(start));
+    method == Method::GET || method == Method::HEAD || is_put
 }
 
 /// Guards `tabwire mcp --http`: no web pages, and only agents with the token.

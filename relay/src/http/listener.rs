@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::http::Extensions;
+use axum::http::{Extensions, Method};
 use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -109,6 +109,7 @@ async fn serve(
     let _ = stream.set_nodelay(true);
     let routes = TowerToHyperService::new(routes);
     let service = service_fn(move |mut request: hyper::Request<hyper::body::Incoming>| {
+        accept_lower_case(request.method_mut());
         request.extensions_mut().insert(peer);
         request.extensions_mut().insert(websocket_places.clone());
         routes.call(request)
@@ -126,6 +127,18 @@ async fn serve(
         Ok(Err(error)) => tracing::debug!(%error, "connection closed"),
         Ok(Ok(())) => {}
         Err(_) => tracing::debug!("connection closed: open for too long"),
+    }
+}
+
+/// Chrome accepts methods in any case.
+fn accept_lower_case(method: &mut Method) {
+    if method
+        .as_str()
+        .bytes()
+        .any(|byte| byte.is_ascii_lowercase())
+        && let Ok(upper_case) = method.as_str().to_ascii_uppercase().parse()
+    {
+        *method = upper_case;
     }
 }
 

@@ -7,14 +7,14 @@ use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::from_fn_with_state;
-use axum::routing::{get, post};
+use axum::routing::{any, get, post};
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::set_header::SetResponseHeaderLayer;
 
 use crate::app::App;
 use crate::http::guard::{self, refusal};
-use crate::http::{command, control, discovery};
-use crate::link::{client_link, extension_link};
+use crate::http::{command, control, discovery, targets};
+use crate::link::{client_link, devtools_link, extension_link};
 
 /// How long a connection may stay plain HTTP. One that never reads its responses must not hold a
 /// place forever, but launching a browser or `POST /command` may take a minute.
@@ -34,14 +34,7 @@ pub fn routes(app: &Arc<App>) -> Router {
         .route("/", get(discovery::status))
         .route("/client-slot", get(discovery::client_slot))
         .route("/browsers", get(discovery::browsers))
-        .route("/json/version", get(discovery::version))
-        .route("/json/version/", get(discovery::version))
-        .route("/json", get(discovery::list))
-        .route("/json/", get(discovery::list))
-        .route("/json/list", get(discovery::list))
-        .route("/json/list/", get(discovery::list))
-        .route("/json/protocol", get(discovery::protocol))
-        .route("/json/protocol/", get(discovery::protocol))
+        .merge(chrome_routes())
         .route("/cdp", get(client_link::upgrade))
         .route("/extension", get(extension_link::upgrade))
         .fallback(async || refusal(StatusCode::NOT_FOUND, "Not found."))
@@ -56,4 +49,28 @@ pub fn routes(app: &Arc<App>) -> Router {
             HeaderValue::from_static("nosniff"),
         ))
         .with_state(app.clone())
+}
+
+/// What Chrome's own port serves.
+fn chrome_routes() -> Router<Arc<App>> {
+    Router::new()
+        .route("/json/version", get(discovery::version))
+        .route("/json/version/", get(discovery::version))
+        .route("/json", get(discovery::list))
+        .route("/json/", get(discovery::list))
+        .route("/json/list", get(discovery::list))
+        .route("/json/list/", get(discovery::list))
+        .route("/json/protocol", get(discovery::protocol))
+        .route("/json/protocol/", get(discovery::protocol))
+        .route("/json/new", any(targets::new))
+        .route("/json/new/", any(targets::new))
+        .route("/json/close", any(targets::no_target))
+        .route("/json/close/", any(targets::no_target))
+        .route("/json/close/{id}", any(targets::close))
+        .route("/json/activate", any(targets::no_target))
+        .route("/json/activate/", any(targets::no_target))
+        .route("/json/activate/{id}", any(targets::activate))
+        .route("/json/{*command}", any(targets::unknown))
+        .route("/devtools/browser/{id}", get(devtools_link::browser))
+        .route("/devtools/page/{id}", get(devtools_link::page))
 }

@@ -1,9 +1,10 @@
-//! `/cdp`: takes a client slot of a browser, upgrades the request, and connects the socket to the
-//! browser's hub until it closes.
+//! Clients' sockets: takes a client slot of a browser, upgrades the request, and connects the socket to
+//! the browser's hub until it closes. `/cdp` is here, Chrome's own paths are in `devtools_link`.
 
 use std::sync::Arc;
 
-use axum::extract::{Extension, State};
+use axum::extract::{FromRequestParts, State};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use tabwire_core::ids::ClientId;
@@ -13,9 +14,9 @@ use super::socket;
 use super::upgrade::{Reader, Upgrade, Writer};
 use crate::app::App;
 use crate::http::browser_query::BrowserQuery;
-use crate::http::guard::TokenGeneration;
-use crate::http::peer::Peer;
-use crate::hub::ToHub;
+use crate::http::guard::{Refusal, TokenGeneration, refusal};
+use crate::http::peer::{Peer, Process};
+use crate::hub::{ConnectedTo, ToHub};
 use crate::registry::Entry;
 use crate::registry::clients::{ClientInfo, ClientSlot, Clients};
 
@@ -23,33 +24,110 @@ use crate::registry::clients::{ClientInfo, ClientSlot, Clients};
 pub const CLIENT_NAME: HeaderName = HeaderName::from_static("x-tabwire-client");
 const MAX_NAME: usize = 80;
 
-/// The guard has already checked host, origin and token.
+/// What a handler knows of a client that wants to connect.
+pub struct Candidate {
+    headers: HeaderMap,
+    peer: Peer,
+    token_generation: u64,
+    named_browser: bool,
+}
+
+impl<S: Sync> FromRequestParts<S> for Candidate {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
+        let query = BrowserQuery::from_request_parts(parts, state).await?;
+        let extensions = &parts.extensions;
+        let admitted = extensions.get::<Peer>().zip(extensions.get());
+        let Some((peer, TokenGeneration(token_generation))) = admitted else {
+            // The guard admits nobody without them.
+            return Err(refusal(StatusCode::UNAUTHORIZED, "Not admitted."));
+        };
+        Ok(Self {
+            headers: parts.headers.clone(),
+            peer: *peer,
+            token_generation: *token_generation,
+            named_browser: query.browser.is_some(),
+        })
+    }
+}
+
+impl Candidate {
+    fn info(&self) -> ClientInfo {
+        ClientInfo {
+            name: client_name(&self.headers),
+            process: None,
+            peer: Some(self.peer),
+            token_generation: self.token_generation,
+            named_browser: self.named_browser,
+        }
+    }
+
+    /// Takes the slot of a client, or joins the one that another socket of the same program holds.
+    pub async fn take_or_join_slot(&self, entry: &Entry) -> Option<ClientSlot> {
+        let (connections, info) = (&entry.connections, self.info());
+        if let Some(slot) = Clients::take_slot(connections, info.clone()) {
+            return Some(slot);
+        }
+        let (holder, held_by) = connections.clients.holder()?;
+        if is_same_program(&info, &held_by).await {
+            Clients::join_slot(connections, holder, info)
+        } else {
+            None
+        }
+    }
+
+    /// Runs the socket of a client that has a slot.
+    pub fn connect(
+        self,
+        app: &App,
+        entry: Entry,
+        slot: ClientSlot,
+        to: ConnectedTo,
+        upgrade: Upgrade,
+    ) -> Response {
+        tokio::spawn(name_process(entry.clone(), slot.client, self.peer));
+        let limit = app.config.outbox_limit;
+        upgrade.run(app.config.max_message, move |reader, writer| {
+            run((reader, writer), slot, to, entry, limit)
+        })
+    }
+}
+
+/// `/cdp`. Each of its sockets is a client of its own. The guard has already checked host, origin and
+/// token.
 pub async fn upgrade(
     State(app): State<Arc<App>>,
     query: BrowserQuery,
-    Extension(TokenGeneration(token_generation)): Extension<TokenGeneration>,
-    Extension(peer): Extension<Peer>,
-    headers: HeaderMap,
+    candidate: Candidate,
     upgrade: Upgrade,
 ) -> Response {
     let entry = match app.browser(query.browser.as_deref()).await {
         Ok(entry) => entry,
         Err(refused) => return refused.into_response(),
     };
-    let info = ClientInfo {
-        name: client_name(&headers),
-        process: None,
-        token_generation,
-        named_browser: query.browser.is_some(),
-    };
-    let Some(slot) = Clients::take_slot(&entry.connections, info) else {
+    let Some(slot) = Clients::take_slot(&entry.connections, candidate.info()) else {
         return conflict(&entry);
     };
-    tokio::spawn(name_process(entry.clone(), slot.client, peer));
-    let limit = app.config.outbox_limit;
-    upgrade.run(app.config.max_message, move |reader, writer| {
-        run((reader, writer), slot, entry, limit)
-    })
+    candidate.connect(&app, entry, slot, ConnectedTo::Browser, upgrade)
+}
+
+/// Whether two sockets belong to the same program: the same process, or, where processes are unknown,
+/// the same name.
+async fn is_same_program(one: &ClientInfo, other: &ClientInfo) -> bool {
+    match (process_of(one).await, process_of(other).await) {
+        (Some(one), Some(other)) => one.pid == other.pid,
+        (None, None) => one.name == other.name,
+        _ => false,
+    }
+}
+
+async fn process_of(info: &ClientInfo) -> Option<Process> {
+    match (&info.process, info.peer) {
+        (Some(process), _) => Some(process.clone()),
+        (None, Some(peer)) => peer.process().await,
+        (None, None) => None,
+    }
 }
 
 /// Another client holds the only slot.
@@ -95,12 +173,19 @@ async fn name_process(entry: Entry, client: ClientId, peer: Peer) {
     }
 }
 
-async fn run(socket: (Reader, Writer), slot: ClientSlot, entry: Entry, limit: usize) {
+async fn run(
+    socket: (Reader, Writer),
+    slot: ClientSlot,
+    to: ConnectedTo,
+    entry: Entry,
+    limit: usize,
+) {
     let (client, hub) = (slot.client, entry.hub);
     let (outbox, drain) = outbox(limit);
     slot.open(outbox.clone());
     tracing::info!(%client, "client connected");
-    let _ = hub.send(ToHub::ClientOpened(client, outbox.clone())).await;
+    let opened = ToHub::ClientOpened(client, to, outbox.clone());
+    let _ = hub.send(opened).await;
     socket::run(socket, &outbox, drain, &hub, |text| {
         ToHub::ClientText(client, text)
     })

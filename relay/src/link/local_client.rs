@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::outbox::{Drain, outbox};
-use crate::hub::{HubSender, ToHub};
+use crate::hub::{ConnectedTo, HubSender, ToHub};
 use crate::registry::clients::ClientSlot;
 
 pub struct LocalClient {
@@ -38,7 +38,13 @@ impl LocalClient {
     pub async fn connect(slot: ClientSlot, hub: HubSender, limit: usize) -> Self {
         let (outbox, messages) = outbox(limit);
         slot.open(outbox.clone());
-        let _ = hub.send(ToHub::ClientOpened(slot.client, outbox)).await;
+        let _ = hub
+            .send(ToHub::ClientOpened(
+                slot.client,
+                ConnectedTo::Request,
+                outbox,
+            ))
+            .await;
         Self {
             slot,
             hub,

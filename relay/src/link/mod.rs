@@ -3,6 +3,7 @@
 
 mod authenticate;
 pub mod client_link;
+pub mod devtools_link;
 pub mod extension_link;
 mod handshake;
 pub mod lobby;

@@ -1,7 +1,9 @@
 //! The clients of one browser: their slots, their names, and the tabs they use.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use dashmap::DashMap;
@@ -10,7 +12,7 @@ use tabwire_home::{ClientReport, SlotReport, TabInUse};
 
 use super::connections::Connections;
 use crate::config::ClientMode;
-use crate::http::peer::Process;
+use crate::http::peer::{Peer, Process};
 use crate::link::outbox::Outbox;
 
 /// What a client calls itself, and which process it is.
@@ -18,6 +20,8 @@ use crate::link::outbox::Outbox;
 pub struct ClientInfo {
     pub name: String,
     pub process: Option<Process>,
+    /// The other end of its connection.
+    pub peer: Option<Peer>,
     /// Counts the tokens this relay has had; the client had this one.
     pub token_generation: u64,
     /// Whether it asked for a browser by its name.
@@ -28,9 +32,9 @@ pub struct Clients {
     mode: ClientMode,
     /// A client enters when it takes a slot and leaves when its socket is closed.
     map: DashMap<ClientId, ConnectedClient>,
-    /// Who holds the only slot in `single-active`; 0 if nobody does. Atomic, so that one of several
-    /// clients wins.
-    active: AtomicU64,
+    /// Who holds the only slot in `single-active`: a program, with all its sockets. In one place, so
+    /// that one of several clients wins.
+    active: Mutex<Vec<ClientId>>,
     last_id: Arc<AtomicU64>,
     /// Whether the hub reports which tabs each client uses.
     pub(super) knows_tabs: bool,
@@ -38,6 +42,8 @@ pub struct Clients {
 
 struct ConnectedClient {
     info: ClientInfo,
+    /// The first socket of the same program, or itself. They count as one client.
+    program: ClientId,
     connected_at: SystemTime,
     /// `None` until the socket is open.
     outbox: Option<Outbox>,
@@ -57,36 +63,82 @@ impl Clients {
             mode,
             knows_tabs: true,
             map: DashMap::new(),
-            active: AtomicU64::new(0),
+            active: Mutex::default(),
             last_id,
         }
     }
 
     /// Takes a client slot. `None`: another client holds the only one.
     pub fn take_slot(connections: &Arc<Connections>, info: ClientInfo) -> Option<ClientSlot> {
-        let clients = &connections.clients;
-        let id = clients.last_id.fetch_add(1, Ordering::Relaxed) + 1;
-        let is_taken = clients.mode == ClientMode::SingleActive
-            && clients
-                .active
-                .compare_exchange(0, id, Ordering::AcqRel, Ordering::Acquire)
-                .is_err();
-        if is_taken {
+        let id = connections.clients.new_id();
+        if connections.clients.mode == ClientMode::SingleActive {
+            let mut active = connections.clients.active();
+            if !active.is_empty() {
+                return None;
+            }
+            active.push(id);
+        }
+        Some(Self::admit(connections, id, id, info))
+    }
+
+    /// Takes a place beside the client that holds the only slot, for another socket of the same
+    /// program. `None`: that client has left.
+    pub fn join_slot(
+        connections: &Arc<Connections>,
+        holder: ClientId,
+        info: ClientInfo,
+    ) -> Option<ClientSlot> {
+        let id = connections.clients.new_id();
+        let mut active = connections.clients.active();
+        if !active.contains(&holder) {
             return None;
         }
+        let program = connections.clients.map.get(&holder)?.program;
+        active.push(id);
+        Some(Self::admit(connections, id, program, info))
+    }
+
+    fn admit(
+        connections: &Arc<Connections>,
+        id: ClientId,
+        program: ClientId,
+        info: ClientInfo,
+    ) -> ClientSlot {
+        let clients = &connections.clients;
         let client = ConnectedClient {
             info,
+            program,
             connected_at: SystemTime::now(),
             outbox: None,
             tabs: clients.knows_tabs.then(Vec::new),
         };
-        clients.map.insert(ClientId(id), client);
-        Some(ClientSlot {
-            client: ClientId(id),
+        clients.map.insert(id, client);
+        ClientSlot {
+            client: id,
             connections: connections.clone(),
-        })
+        }
     }
 
+    /// Who holds the only slot.
+    pub fn holder(&self) -> Option<(ClientId, ClientInfo)> {
+        let holder = self.active().first().copied()?;
+        Some((holder, self.map.get(&holder)?.info.clone()))
+    }
+
+    fn new_id(&self) -> ClientId {
+        ClientId(self.last_id.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    fn active(&self) -> MutexGuard<'_, Vec<ClientId>> {
+        self.active.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The socket that stands for all sockets of this client's program.
+    pub fn program_of(&self, id: ClientId) -> ClientId {
+        self.map.get(&id).map_or(id, |client| client.program)
+    }
+
+    /// How many sockets are open.
     pub fn count(&self) -> usize {
         self.map.len()
     }
@@ -142,23 +194,44 @@ impl Clients {
         Some(client.report(id, false).to_string())
     }
 
-    /// `with_tabs`: whether addresses and titles are included, which only clients may see.
+    /// `with_tabs`: whether addresses and titles are included, which only clients may see. The sockets
+    /// of one program are one client.
     pub fn report(&self, browser: Option<String>, with_tabs: bool) -> SlotReport {
-        let mut connected: Vec<ClientReport> = self
-            .map
-            .iter()
-            .map(|client| client.report(*client.key(), with_tabs))
-            .collect();
+        let mut programs = BTreeMap::<ClientId, ClientReport>::new();
+        for client in &self.map {
+            let report = client.report(client.program, true);
+            match programs.entry(client.program) {
+                Entry::Vacant(entry) => drop(entry.insert(report)),
+                Entry::Occupied(mut entry) => merge(entry.get_mut(), report),
+            }
+        }
+        let mut connected: Vec<ClientReport> = programs.into_values().collect();
         connected.sort_by_key(|client| client.connected_at);
+        if !with_tabs {
+            for client in &mut connected {
+                client.tabs = None;
+            }
+        }
         SlotReport {
             mode: self.mode.name().to_owned(),
-            busy: self.mode == ClientMode::SingleActive && self.active.load(Ordering::Acquire) != 0,
+            busy: !self.active().is_empty(),
             active_client_id: connected.first().map(|client| client.id.clone()),
             connected_at: connected.first().map(|client| client.connected_at),
             clients: connected.len(),
             browser,
             connected,
         }
+    }
+}
+
+/// Adds another socket of the same program.
+fn merge(report: &mut ClientReport, other: ClientReport) {
+    report.connected_at = report.connected_at.min(other.connected_at);
+    if let (Some(tabs), Some(others)) = (&mut report.tabs, other.tabs) {
+        tabs.extend(others);
+        tabs.sort_by(|a, b| a.id.cmp(&b.id));
+        tabs.dedup_by(|a, b| a.id == b.id);
+        report.tabs_in_use = Some(tabs.len());
     }
 }
 
@@ -195,9 +268,6 @@ impl Drop for ClientSlot {
     fn drop(&mut self) {
         let clients = &self.connections.clients;
         clients.map.remove(&self.client);
-        let _ =
-            clients
-                .active
-                .compare_exchange(self.client.0, 0, Ordering::AcqRel, Ordering::Relaxed);
+        clients.active().retain(|holder| *holder != self.client);
     }
 }

@@ -71,6 +71,7 @@ impl Connections {
         self.lock().holder.as_ref().map(|holder| holder.link)
     }
 
+    /// How many sockets of clients are open.
     pub fn client_count(&self) -> usize {
         self.clients.count()
     }

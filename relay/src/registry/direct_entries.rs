@@ -36,6 +36,7 @@ impl Registry {
             }
         }
         let entry = Entry {
+            id: super::new_id(),
             hub,
             connections,
             direct: Some(browser),

@@ -54,6 +54,8 @@ pub struct Registry {
 /// One browser's hub, and who is connected to it.
 #[derive(Clone)]
 pub struct Entry {
+    /// Names the browser in `/devtools/browser/ID`, as long as this relay runs.
+    pub id: Arc<str>,
     pub hub: HubSender,
     pub connections: Arc<Connections>,
     /// The browser, if it is used through its own debugging port.
@@ -118,6 +120,7 @@ impl Registry {
             self.reports.clone(),
         );
         Entry {
+            id: new_id(),
             hub,
             connections,
             direct: None,
@@ -275,12 +278,13 @@ impl Registry {
         }
     }
 
+    /// How many clients are connected. The sockets of one program are one client.
     pub fn client_count(&self) -> usize {
         let entries = self.entries();
-        entries
+        let reports = entries
             .iter()
-            .map(|entry| entry.connections.client_count())
-            .sum()
+            .map(|e| e.connections.clients.report(None, false));
+        reports.map(|report| report.clients).sum()
     }
 
     /// Gives renamed browsers their name, and disconnects those that are no longer paired.
@@ -298,6 +302,13 @@ impl Registry {
     fn lock(&self) -> MutexGuard<'_, Vec<Entry>> {
         lock(&self.entries)
     }
+}
+
+/// In the form that Chrome's own ids have.
+fn new_id() -> Arc<str> {
+    let [a, b, c, d] = rand::random::<[u32; 4]>();
+    let (b1, b2, c1, c2) = (b >> 16, b & 0xffff, c >> 16, c & 0xffff);
+    format!("{a:08x}-{b1:04x}-{b2:04x}-{c1:04x}-{c2:04x}{d:08x}").into()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

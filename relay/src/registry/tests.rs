@@ -16,6 +16,7 @@ fn take(connections: &Arc<Connections>) -> Option<ClientSlot> {
     let info = ClientInfo {
         name: "a client".to_owned(),
         process: None,
+        peer: None,
         token_generation: 0,
         named_browser: false,
     };

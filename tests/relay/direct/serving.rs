@@ -17,17 +17,21 @@ async fn get(relay: &Relay, path: &str) -> http::Response {
 #[tokio::test]
 async fn discovery_is_the_browsers_own_with_the_relays_address() {
     let (relay, browser) = start(&[]).await;
-    let url = format!("ws://127.0.0.1:{}{}", relay.port, relay.cdp_path());
+    let own = format!("ws://127.0.0.1:{}/devtools", relay.port);
+    let query = format!("?token={}", relay.token());
     let version = get(&relay, "/json/version").await.json();
     assert_eq!(version["Browser"], "Chrome/156.0.1.2");
     assert_eq!(version["User-Agent"], "scripted");
-    assert_eq!(version["webSocketDebuggerUrl"], url);
+    let url = version["webSocketDebuggerUrl"].as_str().unwrap();
+    assert!(url.starts_with(&format!("{own}/browser/")), "{url}");
+    assert!(url.ends_with(&query), "{url}");
     for path in ["/json", "/json/list/"] {
         let response = get(&relay, path).await;
         let list = response.json();
         assert_eq!(list[0]["id"], "A1");
         assert_eq!(list[1]["type"], "worker");
-        assert_eq!(list[1]["webSocketDebuggerUrl"], url);
+        let page = format!("{own}/page/A1{query}");
+        assert_eq!(list[0]["webSocketDebuggerUrl"], page);
         let port = format!(":{}", browser.port);
         assert!(!response.body.contains(&port), "{}", response.body);
     }

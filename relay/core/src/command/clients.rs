@@ -1,16 +1,28 @@
 //! Clients that connect and disconnect.
 
-use crate::Core;
 use crate::model::target::Target;
 use crate::protocol::ids::ClientId;
+use crate::{Connection, Core};
 
 impl Core {
-    pub(crate) fn on_client_opened(&mut self, client_id: ClientId) {
+    pub(crate) fn on_client_opened(&mut self, client_id: ClientId, connection: Connection<'_>) {
         let root = self.out.ids.session();
-        self.world
-            .sessions
-            .open(root, client_id, None, Target::Browser);
-        self.world.clients.open(client_id, root);
+        let target = match connection {
+            Connection::Browser | Connection::Request => Some(Target::Browser),
+            Connection::Target(id) => self.world.tabs.find_target(id),
+        };
+        let is_request = connection == Connection::Request;
+        self.world.clients.open(client_id, root, is_request);
+        let Some(target) = target else {
+            // It was closed after the shell had looked it up.
+            return self.close_with_target(client_id);
+        };
+        let sessions = &mut self.world.sessions;
+        sessions.open(root, client_id, None, target);
+        if let (Connection::Target(_), Some(session)) = (connection, sessions.get_mut(root)) {
+            // The client's user chose this target.
+            session.mark_explicitly_attached();
+        }
     }
 
     /// Nothing of a client remains: its sessions, what it waits for, and the debugger of tabs that

@@ -6,6 +6,7 @@ use crate::model::tab::Attachment;
 use crate::protocol::cdp::Request;
 use crate::protocol::error::CdpError;
 use crate::protocol::ids::{Caller, Debuggee, SessionId, TabId};
+use crate::protocol::methods::browser;
 use crate::protocol::methods::command::Command;
 use crate::protocol::methods::init::{self, Init, Replay};
 
@@ -52,6 +53,9 @@ impl Core {
         }
         if let Some(init) = init {
             return self.answer_dormant(session_id, tab_id, &request, init);
+        }
+        if browser::is_about_profile_cookies(&request.method) {
+            return self.run_in_extension(caller, &request, None);
         }
         match self.accept_bootstrap(session_id, tab_id, &request) {
             Some(handled) => Ok(handled),

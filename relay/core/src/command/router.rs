@@ -7,6 +7,7 @@ use crate::protocol::error::CdpError;
 use crate::protocol::ids::{Caller, ClientId, Debuggee, MethodName, SessionId};
 use crate::protocol::methods::command::Command;
 use crate::protocol::methods::domains::LIFECYCLE;
+use crate::protocol::methods::refused;
 use crate::{Answered, Core, Now, Output};
 
 /// A message that reaches no session.
@@ -153,7 +154,9 @@ impl Core {
         }
         match (cdp::domain(&request.method), target) {
             ("Target", _) => self.handle_target(caller, target, &request),
-            ("Browser", _) | (_, Target::Browser) => self.handle_browser(caller, &request),
+            ("Browser", _) | (_, Target::Browser) => self.handle_browser(caller, target, &request),
+            // Before anything that could wake a tab.
+            _ if refused::find(&request.method).is_some() => Err(refused::error(&request.method)),
             (_, Target::Tab(_)) => Self::handle_tab_target(&request),
             ("Fetch", Target::Page(tab_id)) if self.world.is_live(*tab_id) => {
                 self.handle_fetch(caller, &Debuggee::page(*tab_id), &request)

@@ -2,7 +2,9 @@
 //! every session; Chrome receives only what concerns the children of a page.
 
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
+use super::browser::{Bounds, unknown_window_state};
 use crate::Core;
 use crate::emit::out::{Handled, HandlerResult, reply_to};
 use crate::model::calls::{Continuation, Note};
@@ -10,6 +12,7 @@ use crate::model::target::{AutoAttach, Filter, Target};
 use crate::protocol::cdp::Request;
 use crate::protocol::error::CdpError;
 use crate::protocol::ids::{Caller, SessionId, TabId};
+use crate::protocol::methods::refused;
 use crate::protocol::wire::Call;
 
 /// Enough for two sessions in each of thousands of tabs.
@@ -57,7 +60,7 @@ impl Core {
                     request.method
                 )))
             }
-            other => Err(CdpError::MethodNotFound(other.to_owned())),
+            other => Err(refused::error(other)),
         }
     }
 
@@ -77,6 +80,7 @@ impl Core {
             session.set_discovers(filter);
         }
         if params.discover {
+            self.announce_browser_to(session_id);
             for tab_id in self.world.tabs.ids() {
                 self.announce_created_to(session_id, tab_id);
             }
@@ -202,31 +206,27 @@ impl Core {
     }
 
     fn create_target(&mut self, caller: Caller, request: &Request<'_>) -> HandlerResult {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Params {
-            url: String,
-            #[serde(default)]
-            new_window: bool,
-            background: Option<bool>,
-            browser_context_id: Option<String>,
-        }
-        let params: Params = request.read_params()?;
+        let params: NewTarget = request.read_params()?;
+        params.check(&request.method)?;
         let own = self.world.browser_context.as_str();
-        if let Some(id) = params.browser_context_id.filter(|id| id != own) {
+        if let Some(id) = params.browser_context_id.as_ref().filter(|id| *id != own) {
+            // Chrome words it differently for other commands.
             return Err(CdpError::Refused(format!(
-                "Target.createTarget: no browser context with id {id}"
+                "Failed to find browser context with id {id}"
             )));
         }
         let url = match params.url.as_str() {
             "" => "about:blank",
             url => url,
         };
+        let window = params.window_options();
         let call = Call::CreateTab {
             url,
             new_window: params.new_window,
             // The person's view changes only if the client explicitly asks for it.
-            active: params.background == Some(false),
+            active: params.background == Some(false) || params.focus == Some(true),
+            attach: self.world.clients.owns_tabs(caller.client_id),
+            window: window.as_deref(),
         };
         self.out.call(&call, Continuation::Created { caller });
         Ok(Handled::Later)
@@ -246,6 +246,69 @@ impl Core {
         let target = self.world.tabs.find_target(&id);
         let tab_id = target.and_then(|target| target.tab_id());
         tab_id.ok_or(CdpError::TargetNotFound(id))
+    }
+}
+
+/// The parameters of `Target.createTarget`.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct NewTarget {
+    url: String,
+    #[serde(default)]
+    new_window: bool,
+    background: Option<bool>,
+    focus: Option<bool>,
+    #[serde(default)]
+    hidden: bool,
+    browser_context_id: Option<String>,
+    #[serde(flatten)]
+    bounds: Bounds,
+}
+
+impl NewTarget {
+    /// Rejects what Chrome rejects, in its own words, and what an extension cannot do.
+    fn check(&self, method: &str) -> Result<(), CdpError> {
+        let rejected = |reason: &str| Err(CdpError::rejected(reason));
+        if self.hidden {
+            return Err(CdpError::Refused(format!(
+                "{method}: an extension cannot create hidden targets. Leave out `hidden`: new tabs open in the background."
+            )));
+        }
+        if self.background == Some(true) && self.focus == Some(true) {
+            return rejected(
+                "Can't focus a target in the background. Use background=false instead.",
+            );
+        }
+        if !self.new_window && self.bounds.has_place() {
+            return rejected("Target position can only be set for new windows");
+        }
+        match self.bounds.window_state.as_deref() {
+            Some(_) if !self.new_window => {
+                rejected("Target window state can only be set for new windows")
+            }
+            None | Some("normal" | "minimized" | "maximized" | "fullscreen") => Ok(()),
+            Some(other) => Err(unknown_window_state(method, other)),
+        }
+    }
+
+    /// For the extension: size, position and state of the new window, if the client has a wish.
+    fn window_options(&self) -> Option<Box<RawValue>> {
+        let bounds = &self.bounds;
+        let mut options = serde_json::Map::new();
+        for (name, value) in [
+            ("left", bounds.left),
+            ("top", bounds.top),
+            ("width", bounds.width),
+            ("height", bounds.height),
+        ] {
+            options.extend(value.map(|value| (name.to_owned(), value.into())));
+        }
+        let state = bounds.window_state.as_deref();
+        options.extend(state.map(|state| ("windowState".to_owned(), state.into())));
+        if options.is_empty() {
+            return None;
+        }
+        serde_json::value::to_raw_value(&options).ok()
     }
 }
 

@@ -112,6 +112,8 @@ impl Out {
     fn deadline(&self, call: &Call<'_>, continuation: &Continuation) -> Option<Now> {
         match (continuation, call) {
             (Continuation::Reply { .. }, Call::CdpCommand { .. }) => Some(self.command_deadline()),
+            // Thousands of cookies take their time.
+            (_, Call::BrowserCommand { .. }) => Some(self.now + self.command_timeout),
             (Continuation::Unawaited { .. }, _) => None,
             _ => Some(self.now + self.tab_call_timeout),
         }
@@ -163,10 +165,6 @@ impl Out {
 
     pub(crate) fn command_timeout(&self) -> Duration {
         self.command_timeout
-    }
-
-    pub(crate) fn tab_call_timeout(&self) -> Duration {
-        self.tab_call_timeout
     }
 
     // ---- work for when the current input is handled ----

@@ -180,6 +180,18 @@ impl Core {
         }
     }
 
+    /// A session that discovers targets learns of the browser itself only if its filter names it:
+    /// Puppeteer's does, for `browser.target()`.
+    pub(crate) fn announce_browser_to(&mut self, session_id: SessionId) {
+        let session = self.world.sessions.get(session_id);
+        let filter = session.and_then(|session| session.discovers());
+        if filter.is_some_and(|filter| filter.includes("browser")) {
+            let info = self.browser_target_info();
+            let params = format!(r#"{{"targetInfo":{info}}}"#);
+            self.send_event(session_id, "Target.targetCreated", &params);
+        }
+    }
+
     pub(crate) fn announce_created_to(&mut self, session_id: SessionId, tab_id: TabId) {
         self.send_target_infos(session_id, tab_id, "Target.targetCreated");
     }

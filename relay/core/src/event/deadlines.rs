@@ -119,7 +119,7 @@ impl Core {
         if let Some(late) = call.late() {
             self.out.calls.insert(id, late);
         }
-        let seconds = self.out.tab_call_timeout().as_secs();
+        let seconds = self.out.now.saturating_sub(call.sent_at()).as_secs();
         let method = call.method().to_owned();
         let error = if call.is_waking() {
             CdpError::PageSilent(method, seconds)

@@ -94,11 +94,12 @@ impl Core {
     ) -> Option<TargetId> {
         let (tab_id, attached) = (TabId(report.tab_id), report.attached);
         let is_new = !self.world.tabs.contains(tab_id);
+        let is_owner = self.world.clients.owns_tabs(client_id);
         if is_new {
             self.add_tab(report);
         }
         let tab = self.world.tabs.get_mut(tab_id)?;
-        tab.set_created_by(Some(client_id));
+        tab.set_created_by(is_owner.then_some(client_id));
         if attached {
             tab.start_live();
         }

@@ -9,6 +9,8 @@ use crate::{MAX_WAITING_BYTES, Now};
 #[derive(Debug)]
 struct Client {
     root: SessionId,
+    /// Connected for a single HTTP request, so that it owns no tabs.
+    is_request: bool,
     /// Messages received while the extension was connecting, in order.
     deferred: Vec<Deferred>,
     deferred_bytes: usize,
@@ -30,9 +32,10 @@ pub struct Clients {
 }
 
 impl Clients {
-    pub fn open(&mut self, id: ClientId, root: SessionId) {
+    pub fn open(&mut self, id: ClientId, root: SessionId, is_request: bool) {
         let client = Client {
             root,
+            is_request,
             deferred: Vec::new(),
             deferred_bytes: 0,
         };
@@ -46,6 +49,11 @@ impl Clients {
 
     pub fn is_connected(&self, id: ClientId) -> bool {
         self.map.contains_key(&id)
+    }
+
+    /// Whether the tabs that this client creates are its own.
+    pub fn owns_tabs(&self, id: ClientId) -> bool {
+        self.map.get(&id).is_none_or(|client| !client.is_request)
     }
 
     pub fn is_empty(&self) -> bool {

@@ -31,6 +31,7 @@ impl PendingCall {
     ) -> Self {
         let (child_id, method, is_command) = match call {
             Call::CdpCommand { method, child, .. } => (child.cloned(), *method, true),
+            Call::BrowserCommand { method, .. } => (None, *method, false),
             _ => (None, call.name(), false),
         };
         let debuggee = call.tab_id().map(|tab_id| Debuggee { tab_id, child_id });

@@ -17,7 +17,7 @@ pub(crate) const MAX_WAITING_BYTES: usize = 64 << 20;
 /// What happened outside.
 #[derive(Debug)]
 pub enum Input<'a> {
-    ClientOpened(ClientId),
+    ClientOpened(ClientId, Connection<'a>),
     ClientText(ClientId, &'a str),
     ClientClosed(ClientId),
     /// The extension has proven who it is. `install_id` identifies its browser.
@@ -33,6 +33,18 @@ pub enum Input<'a> {
     TimeoutReached,
     /// The relay is about to stop: the debugger is detached from every tab.
     Stopping,
+}
+
+/// What a client is connected to, and why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Connection<'a> {
+    /// The browser, and through it every target.
+    Browser,
+    /// The target with this DevTools id: a message without a session id is for it.
+    Target(&'a str),
+    /// The browser, for a single HTTP request. The client does not own what it creates, because it
+    /// leaves at once.
+    Request,
 }
 
 /// What has to be done outside, in this order.
@@ -67,6 +79,8 @@ pub struct Answered {
 pub enum CloseReason {
     /// The client sent `Browser.close`.
     Requested,
+    /// The client was connected to a target that does not exist any more.
+    TargetClosed,
 }
 
 #[derive(Debug, Clone)]

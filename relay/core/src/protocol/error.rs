@@ -12,6 +12,13 @@ pub enum CdpError {
     InvalidRequest(String),
     #[error("'{0}' wasn't found")]
     MethodNotFound(String),
+    #[error(
+        "'{method}' wasn't found: {reason}. A browser that was started with `tabwire launch --direct` has it."
+    )]
+    NotForExtensions {
+        method: String,
+        reason: &'static str,
+    },
     #[error("{method}: invalid parameters: {reason}")]
     InvalidParams { method: String, reason: String },
     #[error("Session with given id not found.")]
@@ -52,11 +59,21 @@ pub enum CdpError {
 }
 
 impl CdpError {
+    /// Parameters that are well-formed and cannot be accepted, in Chrome's own words where it has
+    /// some.
+    pub fn rejected(message: impl Into<String>) -> Self {
+        Self::Chrome {
+            code: -32602,
+            message: message.into(),
+            data: None,
+        }
+    }
+
     pub fn code(&self) -> i64 {
         match self {
             Self::NotJson(_) => -32700,
             Self::InvalidRequest(_) => -32600,
-            Self::MethodNotFound(_) => -32601,
+            Self::MethodNotFound(_) | Self::NotForExtensions { .. } => -32601,
             Self::InvalidParams { .. } => -32602,
             Self::SessionNotFound => -32001,
             Self::Chrome { code, .. } => *code,

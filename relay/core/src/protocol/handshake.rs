@@ -77,6 +77,28 @@ impl Browser {
             brand: "browser".to_owned(),
         }
     }
+
+    /// As in `/json/version`, with an empty revision, which an extension cannot find out.
+    pub fn webkit_version(&self) -> String {
+        let after = self.user_agent.split_once("AppleWebKit/");
+        let number = after.and_then(|(_, rest)| rest.split(' ').next());
+        // Chromedriver needs the parentheses and the @, and accepts that nothing follows.
+        format!("{} (@)", number.unwrap_or("537.36"))
+    }
+
+    /// The first two numbers of V8's version, which follow from Chrome's: V8 15.6 is in Chrome 156. The
+    /// others are not known. Empty if the product has no version.
+    pub fn v8_version(&self) -> String {
+        let version = self
+            .product
+            .split_once('/')
+            .map_or("", |(_, version)| version);
+        let milestone = version.split('.').next().unwrap_or_default();
+        match milestone.parse::<u32>() {
+            Ok(milestone) => format!("{}.{}", milestone / 10, milestone % 10),
+            Err(_) => String::new(),
+        }
+    }
 }
 
 /// What the popup shows: this browser's name, and who uses it.

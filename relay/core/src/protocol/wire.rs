@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use super::ids::{CallId, ChildId, TabId};
 
 /// A call to the extension.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub enum Call<'a> {
     ListTabs,
     AttachTab {
@@ -24,6 +24,10 @@ pub enum Call<'a> {
         url: &'a str,
         new_window: bool,
         active: bool,
+        /// Whether the debugger is attached at once, because the client is about to use the tab.
+        attach: bool,
+        /// Size, position and state of the new window.
+        window: Option<&'a RawValue>,
     },
     CloseTab {
         tab: TabId,
@@ -37,6 +41,13 @@ pub enum Call<'a> {
         params: &'a str,
         child: Option<&'a ChildId>,
     },
+    /// A CDP command that the extension carries out without a debugger.
+    BrowserCommand {
+        method: &'a str,
+        params: &'a str,
+        /// The tab that the command is about.
+        tab: Option<TabId>,
+    },
 }
 
 impl Call<'_> {
@@ -49,6 +60,7 @@ impl Call<'_> {
             Self::CloseTab { .. } => "closeTab",
             Self::ActivateTab { .. } => "activateTab",
             Self::CdpCommand { .. } => "cdpCommand",
+            Self::BrowserCommand { .. } => "browserCommand",
         }
     }
 
@@ -59,6 +71,7 @@ impl Call<'_> {
             | Self::CloseTab { tab }
             | Self::ActivateTab { tab }
             | Self::CdpCommand { tab, .. } => Some(*tab),
+            Self::BrowserCommand { tab, .. } => *tab,
             Self::ListTabs | Self::CreateTab { .. } => None,
         }
     }
@@ -79,10 +92,34 @@ impl Call<'_> {
                 url,
                 new_window,
                 active,
+                attach,
+                window,
             } => {
-                let params =
-                    serde_json::json!({ "url": url, "newWindow": new_window, "active": active });
-                let _ = write!(text, ",\"params\":{params}");
+                let url = serde_json::Value::from(*url);
+                let _ = write!(
+                    text,
+                    ",\"params\":{{\"url\":{url},\"newWindow\":{new_window},\"active\":{active},\"attach\":{attach}"
+                );
+                if let Some(window) = window {
+                    let _ = write!(text, ",\"window\":{window}");
+                }
+                text.push('}');
+            }
+            Self::BrowserCommand {
+                method,
+                params,
+                tab,
+            } => {
+                text.reserve(method.len() + params.len());
+                let method = serde_json::Value::from(*method);
+                let _ = write!(
+                    text,
+                    ",\"params\":{{\"method\":{method},\"params\":{params}"
+                );
+                if let Some(tab) = tab {
+                    let _ = write!(text, ",\"tabId\":{tab}");
+                }
+                text.push('}');
             }
             Self::CdpCommand {
                 tab,

@@ -5,20 +5,39 @@ use crate::model::calls::{Continuation, Note, Step};
 use crate::model::pending_call::PendingCall;
 use crate::model::sessions::Session;
 use crate::model::tab::Attachment;
+use crate::protocol::cdp;
 use crate::protocol::error::CdpError;
 use crate::protocol::ids::{CallId, ClientId, SessionId, TabId};
 use crate::protocol::wire::Call;
-use crate::{Core, OnDisconnect};
+use crate::{CloseReason, Core, OnDisconnect, Output};
 
 impl Core {
     /// Ends a session and its descendants, and notifies their parents.
     pub(crate) fn end_session(&mut self, session_id: SessionId) {
+        let top = self.world.sessions.get(session_id);
+        if let Some(client_id) = top.filter(|s| s.is_root()).map(Session::client_id) {
+            return self.close_with_target(client_id);
+        }
         for id in self.world.sessions.with_descendants(session_id) {
             self.announce_detached(id);
             if let Some(ended) = self.world.sessions.close(id) {
                 self.release(id, ended);
             }
         }
+    }
+
+    /// Disconnects a client whose target is gone, as Chrome does.
+    pub(crate) fn close_with_target(&mut self, client_id: ClientId) {
+        if !self.world.clients.is_connected(client_id) {
+            return;
+        }
+        let reason = r#"{"reason":"target_closed"}"#;
+        let detached = cdp::event(None, "Inspector.detached", reason);
+        self.send_to_client(client_id, detached);
+        let close = Output::CloseClient(client_id, CloseReason::TargetClosed);
+        self.out.push(close);
+        self.world.clients.close(client_id);
+        self.release_client(client_id);
     }
 
     /// Ends all sessions of a client and everything it waits for.

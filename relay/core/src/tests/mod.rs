@@ -3,6 +3,7 @@
 
 mod answers;
 mod breakpoints;
+mod browser;
 mod children;
 mod dormant;
 mod extension_link;
@@ -13,5 +14,6 @@ mod property;
 mod requests;
 mod script;
 mod sessions;
+mod target_connections;
 mod targets;
 mod unresponsive;

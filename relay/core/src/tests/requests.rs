@@ -18,7 +18,7 @@ fn names_the_method_when_it_is_unknown() {
     let mut script = Script::with_tabs(1);
     let client = script.connect_client();
     for method in [
-        "Browser.grantPermissions",
+        "Browser.nonsense",
         "Target.exposeDevToolsProtocol",
         "SystemInfo.getInfo",
         "Nonsense",
@@ -28,6 +28,27 @@ fn names_the_method_when_it_is_unknown() {
         assert_eq!(code, -32601, "{method}");
         assert!(message.contains(method), "{message}");
     }
+}
+
+#[test]
+fn refuses_what_chrome_never_grants_without_waking_the_tab() {
+    let mut script = Script::with_tabs(2);
+    let (_, pages) = script.auto_attached_client();
+    script.make_live(&pages[1]);
+    for page in &pages {
+        for method in [
+            "Security.setIgnoreCertificateErrors",
+            "DOMStorage.enable",
+            "Profiler.enable",
+            "Page.clearDeviceOrientationOverride",
+        ] {
+            let (code, message) = script.request_error(page, method, json!({}));
+            assert_eq!(code, -32601, "{method}");
+            assert!(message.contains(method), "{message}");
+            assert!(message.contains("tabwire launch --direct"), "{message}");
+        }
+    }
+    assert!(script.calls().is_empty());
 }
 
 #[test]

@@ -76,7 +76,8 @@ fn announces_a_created_page_before_the_reply_and_keeps_it_live() {
     let (client, _) = script.auto_attached_client();
     let id = create_target(&mut script, client);
     let call = script.next_call("createTab");
-    let expected = json!({ "url": "about:blank", "newWindow": false, "active": false });
+    let expected =
+        json!({ "url": "about:blank", "newWindow": false, "active": false, "attach": true });
     assert_eq!(call.params(), &expected);
     script.reply(&call, attached_tab(7));
     let received = script.received(client);
@@ -160,22 +161,6 @@ fn rejects_new_browser_contexts() {
     assert!(message.contains("browser.contexts()[0]"), "{message}");
     let contexts = script.request(client, "Target.getBrowserContexts", json!({}));
     assert_eq!(contexts["browserContextIds"], json!([]));
-}
-
-#[test]
-fn reads_cookies_through_a_live_tab() {
-    let mut script = Script::with_tabs(2);
-    let (client, pages) = script.auto_attached_client();
-    script.make_live(&pages[1]);
-    let contexts = script.request(client, "Target.getBrowserContexts", json!({}));
-    let params = json!({ "browserContextId": contexts["defaultBrowserContextId"] });
-    let id = script.send(client, "Storage.getCookies", params);
-    let call = script.next_command("Storage.getCookies");
-    assert_eq!((call.tab(), call.params()), (2, &json!({})));
-    script.reply(&call, json!({ "cookies": [] }));
-    let received = script.received(client);
-    assert_eq!(received[0]["id"], id);
-    assert_eq!(received[0].get("sessionId"), None);
 }
 
 #[test]

@@ -56,7 +56,7 @@ impl Hub {
         let lost = lost.filter(|(_, client)| matches!(client.link, Link::Lost));
         let lost: Vec<ClientId> = lost.map(|(id, _)| *id).collect();
         for id in lost {
-            let link = self.open_link(id, true);
+            let link = self.open_link(id, None, true);
             if let Some(client) = self.clients.get_mut(&id) {
                 client.link = link;
             }

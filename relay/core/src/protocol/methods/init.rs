@@ -59,7 +59,6 @@ pub const INIT: &[Init] = &[
     init("Audits.enable",                              Answer::Empty,            Replay::Always),
     init("CSS.enable",                                 Answer::Empty,            Replay::Always),
     init("DOM.enable",                                 Answer::Empty,            Replay::Always),
-    init("DOMStorage.enable",                          Answer::Empty,            Replay::Always),
     init("Emulation.setDefaultBackgroundColorOverride",Answer::Empty,            Replay::Default),
     init("Emulation.setDeviceMetricsOverride",         Answer::Empty,            Replay::Default),
     init("Emulation.setEmulatedMedia",                 Answer::Empty,            Replay::Default),
@@ -101,8 +100,6 @@ pub const INIT: &[Init] = &[
     init("Runtime.enable",                             Answer::Contexts,         Replay::Always),
     init("Runtime.runIfWaitingForDebugger",            Answer::Empty,            Replay::Never),
     init("Runtime.setAsyncCallStackDepth",             Answer::Empty,            Replay::Always),
-    init("Security.disable",                           Answer::Empty,            Replay::Always),
-    init("Security.enable",                            Answer::Empty,            Replay::Always),
     init("WebMCP.enable",                              Answer::Empty,            Replay::Always),
 ];
 
@@ -163,11 +160,18 @@ pub fn find(method: &str) -> Option<&'static Init> {
 mod tests {
     use super::*;
     use crate::protocol::methods::domains::has_enable;
-    use crate::protocol::methods::undo;
+    use crate::protocol::methods::{refused, undo};
 
     #[test]
     fn is_sorted_without_duplicates() {
         assert!(INIT.is_sorted_by(|a, b| a.method < b.method));
+    }
+
+    #[test]
+    fn nothing_is_answered_that_chrome_will_refuse() {
+        for init in INIT {
+            assert_eq!(refused::find(init.method), None, "{}", init.method);
+        }
     }
 
     #[test]

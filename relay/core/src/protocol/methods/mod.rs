@@ -2,16 +2,20 @@
 //!
 //! | table | answers the question |
 //! |---|---|
+//! | [`browser`] | What does the relay do with a command to the browser? |
 //! | [`command`] | What does the relay do with a command to a page or a child? |
 //! | [`event`] | What does an event mean to the relay? |
 //! | [`init`] | Which commands does a dormant tab answer, and which are replayed on waking? |
+//! | [`refused`] | What does Chrome never grant to an extension? |
 //! | [`undo`] | How is a setting reverted when its session ends? |
 //! | [`domains`] | Which domains have to be enabled, and which switch gates an event? |
 //! | [`context_ids`] | Where do messages carry execution context ids? |
 
+pub mod browser;
 pub mod command;
 pub mod context_ids;
 pub mod domains;
 pub mod event;
 pub mod init;
+pub mod refused;
 pub mod undo;

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{Messages, Script, auto_attach};
-use crate::Input;
 use crate::ids::ClientId;
+use crate::{Connection, Input};
 
 /// A client's session on one target.
 #[derive(Debug, Clone)]
@@ -41,9 +41,13 @@ impl Endpoint for &Session {
 
 impl Script {
     pub fn connect_client(&mut self) -> ClientId {
+        self.connect_client_to(Connection::Browser)
+    }
+
+    pub fn connect_client_to(&mut self, connection: Connection<'_>) -> ClientId {
         self.last_client += 1;
         let client = ClientId(self.last_client);
-        self.input(Input::ClientOpened(client));
+        self.input(Input::ClientOpened(client, connection));
         client
     }
 

@@ -88,6 +88,14 @@ impl Script {
         call
     }
 
+    /// Takes the next call, which must be this CDP command, without a debugger.
+    #[track_caller]
+    pub fn next_browser_command(&mut self, method: &str) -> Call {
+        let call = self.next_call("browserCommand");
+        assert_eq!(call.command(), method, "{call:?}");
+        call
+    }
+
     pub fn reply(&mut self, call: &Call, result: Value) {
         self.extension_text(&json!({ "id": call.id(), "result": result }).to_string());
     }

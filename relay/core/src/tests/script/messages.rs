@@ -182,7 +182,7 @@ impl Call {
     pub fn params(&self) -> &Value {
         let params = &self.0["params"];
         match self.name() {
-            "cdpCommand" => &params["params"],
+            "cdpCommand" | "browserCommand" => &params["params"],
             _ => params,
         }
     }

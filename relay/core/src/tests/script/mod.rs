@@ -20,7 +20,7 @@ pub use self::messages::{Call, Calls, Messages};
 pub use crate::ids::ClientId;
 use crate::ids::TabId;
 use crate::model::tab::Tab;
-use crate::{Answered, CloseReason, Config, Core, Input, Now, OnDisconnect, Output};
+use crate::{Answered, Config, Core, Input, Now, OnDisconnect, Output};
 
 pub struct Script {
     core: Core,
@@ -101,9 +101,7 @@ impl Script {
                     self.answers.push(answered);
                 }
                 Output::ToExtension(text) => self.to_extension.push_back(Call::new(json(&text))),
-                Output::CloseClient(client, CloseReason::Requested) => {
-                    self.closed_clients.push(client);
-                }
+                Output::CloseClient(client, _) => self.closed_clients.push(client),
                 Output::CloseExtension(reason) => self.extension_closed = Some(reason),
                 Output::LaunchBrowser => self.launches += 1,
             }

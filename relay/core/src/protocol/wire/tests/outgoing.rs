@@ -22,6 +22,21 @@ fn calls_match_their_fixtures() {
         url: r#"https://example.org/a?b="c""#,
         new_window: false,
         active: false,
+        attach: true,
+        window: None,
+    };
+    let place = r#"{"left":33,"top":44,"width":640,"height":480}"#;
+    let create_window = Call::CreateTab {
+        url: "about:blank",
+        new_window: true,
+        active: false,
+        attach: true,
+        window: Some(serde_json::from_str(place).unwrap()),
+    };
+    let window_of_tab = Call::BrowserCommand {
+        method: "Browser.getWindowForTarget",
+        params: "{}",
+        tab: Some(tab),
     };
     for (name, id, call) in [
         ("listTabs", 1, Call::ListTabs),
@@ -30,6 +45,8 @@ fn calls_match_their_fixtures() {
         ("createTab", 4, create),
         ("closeTab", 5, Call::CloseTab { tab }),
         ("activateTab", 6, Call::ActivateTab { tab }),
+        ("browserCommand", 10, window_of_tab),
+        ("createTab-window", 11, create_window),
     ] {
         assert_text(name, &call.to_text(CallId(id)));
     }

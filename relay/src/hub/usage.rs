@@ -1,0 +1,75 @@
+//! Who uses which tabs: what `/client-slot` and the popup show.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tabwire_core::PageSummary;
+use tabwire_core::handshake::{self, ClientStatus, Status};
+use tabwire_core::ids::ClientId;
+use tabwire_home::TabInUse;
+
+use super::Hub;
+use crate::log::{Peer, Way};
+
+/// The sockets of one program, as the popup shows them.
+#[derive(Default)]
+struct Program {
+    name: String,
+    tabs: BTreeSet<i64>,
+}
+
+impl Hub {
+    pub(super) fn publish_usage(&mut self) {
+        let in_use = self.core.tabs_in_use();
+        let clients = &self.connections.clients;
+        let mut programs = BTreeMap::<ClientId, Program>::new();
+        for client in self.clients.keys() {
+            let tabs = in_use.get(client);
+            let described = tabs.into_iter().flatten().filter_map(|tab| {
+                let PageSummary { id, url, title } = self.core.page(*tab)?;
+                Some(TabInUse {
+                    id: id.to_string(),
+                    url,
+                    title,
+                })
+            });
+            clients.set_tabs(*client, described.collect());
+            let program = programs.entry(clients.program_of(*client)).or_default();
+            program.name = clients.display_name(*client).unwrap_or_default();
+            program
+                .tabs
+                .extend(tabs.into_iter().flatten().map(|tab| tab.0));
+        }
+        self.send_status(&programs);
+    }
+
+    /// Sends the extension what its popup shows, if that has changed.
+    fn send_status(&mut self, programs: &BTreeMap<ClientId, Program>) {
+        let Some(name) = self.connections.browser_name() else {
+            return;
+        };
+        let Some(extension) = self
+            .extension
+            .as_mut()
+            .filter(|_| self.core.browser().is_some())
+        else {
+            return;
+        };
+        let clients = programs.values().map(|program| ClientStatus {
+            name: &program.name,
+            tabs: program.tabs.iter().copied().collect(),
+        });
+        let status = Status {
+            name: &name,
+            clients: clients.collect(),
+        };
+        let text = handshake::message("status", &status);
+        if text != extension.status {
+            extension.status.clone_from(&text);
+            let connections = &self.connections;
+            self.observer
+                .message(connections, Way::Sent, Peer::Extension, &text);
+            // An extension that does not read is closed when the core has something to send.
+            let _ = extension.outbox.push(text);
+        }
+    }
+}
