@@ -9,10 +9,10 @@ NODE_TEST := node --test --test-timeout=240000
 SUBMAKE := $(MAKE) --no-print-directory
 
 .DEFAULT_GOAL := help
-.PHONY: help run build fmt check test bench chaos fuzz deny clean check-rust check-js test-core test-rust test-node chromium python
+.PHONY: help run build fmt check test bench chaos test-clients fuzz deny clean check-rust check-js test-core test-rust test-node chromium python
 
 help: ## List these commands
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: build ## Build Tabwire, then start the relay and a browser with the extension
 	@if command -v npm >/dev/null; then $(TARGET)/release/tabwire mcp --install; \
@@ -50,6 +50,10 @@ bench: chromium $(NPM_READY) build ## Measure speed and memory, compared with Ch
 chaos: chromium $(NPM_READY) ## Kill browsers and relays over and over, and look for anything left behind
 	cargo build --package tabwire --quiet
 	cd tests && TABWIRE_CHAOS=full node --test --test-timeout=900000 chaos/*.test.mjs
+
+test-clients: chromium $(NPM_READY) ## Run every supported client, on Chromium's own port too, and write the table of docs/clients.md
+	cargo build --package tabwire --quiet
+	cd tests && node clients/battery/main.mjs
 
 fuzz: ## Fuzz the WebSocket codec and its handshake, one minute per target
 	@cargo fuzz --version >/dev/null 2>&1 || { echo "cargo-fuzz is not installed. Run \`cargo install --locked cargo-fuzz\`, then try again."; exit 1; }

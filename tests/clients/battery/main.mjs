@@ -1,0 +1,32 @@
+/**
+ * Runs the battery through the relay and on Chromium's own port, records the outcomes, and writes the table
+ * in docs/clients.md. Fails if a client can do less through the relay, or leaves something behind.
+ * Arguments are parts of the names of clients; without any, all are run.
+ */
+
+import { clients } from './clients.mjs';
+import { readRecord, renderTable, shortcomings, writeRecord, writeTable } from './record.mjs';
+import { runBattery } from './run.mjs';
+
+const wanted = process.argv.slice(2);
+const isWanted = ({ name }) =>
+  wanted.length === 0 || wanted.some((part) => name.toLowerCase().includes(part.toLowerCase()));
+
+const record = readRecord();
+let isWorse = false;
+for (const client of clients.filter(isWanted)) {
+  console.log(`==> ${client.name}`);
+  const own = await runBattery(client, 'own port');
+  const relay = await runBattery(client, 'relay');
+  record[client.name] = { version: client.version(), relay, 'own port': own };
+  writeRecord(record);
+  const worse = shortcomings(client, relay, own);
+  isWorse ||= worse.length > 0;
+  console.log(
+    worse.length
+      ? worse.map((line) => `    ${line}`).join('\n')
+      : '    as on the own port or better',
+  );
+}
+writeTable(renderTable(clients, record));
+process.exitCode = isWorse ? 1 : 0;
