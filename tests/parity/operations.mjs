@@ -175,7 +175,9 @@ export const operations = [
     run: async (page) => {
       await page.evaluate(() => 1);
       await page.waitForFunction(() => frames.length === 2);
-      await until('all frames are announced', () => page.frames().length >= 4);
+      // A frame is announced before it has an address.
+      const haveAddresses = () => page.frames().filter((frame) => frame.url()).length >= 4;
+      await until('all frames have their addresses', haveAddresses);
       return page
         .frames()
         .map((frame) => new URL(frame.url()).pathname)
