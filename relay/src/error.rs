@@ -62,6 +62,12 @@ pub enum Error {
     OtherService(PathBuf),
     #[error("A service cannot contain '{0}': only text without control characters is possible.")]
     ServiceText(String),
+    #[error(
+        "A service cannot record: its file would be in the way at the next start. Run `tabwire serve --record FILE` yourself instead."
+    )]
+    ServiceRecords,
+    #[error("A service starts in another folder. Use a full path, such as `--launch {}`.", .0.display())]
+    ServiceRelativePath(PathBuf),
     #[error("`{command}` failed: {reason}. Run it yourself once that is solved.")]
     ServiceManager { command: String, reason: String },
     #[error("Invalid path {}: {reason}.", path.display())]

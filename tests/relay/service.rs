@@ -232,3 +232,17 @@ fn rejects_options_that_serve_does_not_have() {
     assert!(exit.stderr.contains("--port"), "{exit:?}");
     assert!(!user.unit_file().exists());
 }
+
+#[test]
+fn rejects_options_that_fail_at_the_second_start_or_in_another_folder() {
+    let user = User::with_systemctl(SYSTEMCTL);
+    for (options, next_step) in [
+        (["--record", "/tmp/x"], "Run `tabwire serve --record FILE`"),
+        (["--launch", "./chromium"], "Use a full path"),
+    ] {
+        let exit = user.service(&[&["install", "--"][..], &options].concat());
+        assert_ne!(exit.code, Some(0));
+        assert!(exit.stderr.contains(next_step), "{}", exit.stderr);
+        assert!(!user.unit_file().exists());
+    }
+}

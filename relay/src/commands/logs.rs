@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tabwire_home::Home;
 
 use crate::error::Error;
@@ -49,10 +50,18 @@ async fn print(options: &LogsOptions, home: Home) -> io::Result<()> {
     if !options.follow {
         return Ok(());
     }
-    loop {
+    while !has_no_reader(&stdout) {
         tokio::time::sleep(POLL_INTERVAL).await;
         reader.read_new(&mut |line| writeln!(stdout, "{line}"))?;
     }
+    Ok(())
+}
+
+/// Whether a program such as `head` has ended. Otherwise it would take another line to notice.
+fn has_no_reader(stdout: &io::Stdout) -> bool {
+    let mut descriptors = [PollFd::new(stdout, PollFlags::empty())];
+    let polled = poll(&mut descriptors, Some(&Timespec::default()));
+    polled.is_ok() && descriptors[0].revents().contains(PollFlags::ERR)
 }
 
 /// Prints the last lines; all of them if `lines` is 0.

@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Output, Stdio};
 use std::time::Duration;
 
-use clap::{Args, Parser as _, Subcommand};
+use clap::{Args, Parser, Subcommand};
 use serde_json::json;
 use tabwire_home::Home;
 
-use crate::commands::CommandLine;
+use crate::commands::absolute_program;
+use crate::commands::serve::ServeOptions;
 use crate::error::Error;
 use crate::service::{Manager, Service, Step, is_ours};
 
@@ -47,9 +48,12 @@ pub async fn run(options: &ServiceOptions) -> Result<ExitCode, Error> {
     let file = definition_file(manager)?;
     match &options.action {
         Action::Install { serve } => {
-            if let Err(error) = check_options(serve) {
-                let _ = error.print();
-                return Ok(ExitCode::from(2));
+            match parse_options(serve) {
+                Ok(options) => check_options(&options)?,
+                Err(error) => {
+                    let _ = error.print();
+                    return Ok(ExitCode::from(2));
+                }
             }
             install(manager, &file, serve).await?;
             Ok(ExitCode::SUCCESS)
@@ -74,10 +78,31 @@ fn user_home() -> Result<PathBuf, Error> {
     Ok(home.ok_or(tabwire_home::Error::NoHomeFolder)?)
 }
 
+/// What clap makes of the options after `--`.
+fn parse_options(serve: &[String]) -> Result<ServeOptions, clap::Error> {
+    #[derive(Parser)]
+    #[command(name = "tabwire serve")]
+    struct Serve {
+        #[command(flatten)]
+        options: ServeOptions,
+    }
+    let command = std::iter::once("tabwire serve".to_owned());
+    Serve::try_parse_from(command.chain(serve.iter().cloned())).map(|serve| serve.options)
+}
+
 /// A service with a wrong option would fail at every login, where nobody sees why.
-fn check_options(serve: &[String]) -> Result<(), clap::Error> {
-    let command = ["tabwire", "serve"].into_iter().map(str::to_owned);
-    CommandLine::try_parse_from(command.chain(serve.iter().cloned())).map(drop)
+fn check_options(options: &ServeOptions) -> Result<(), Error> {
+    if options.logging.record.is_some() {
+        return Err(Error::ServiceRecords);
+    }
+    let Some(browser) = options.on_demand.launch.clone() else {
+        return Ok(());
+    };
+    let program = absolute_program(browser.clone())?;
+    if program == browser {
+        return Ok(());
+    }
+    Err(Error::ServiceRelativePath(program.into()))
 }
 
 async fn install(manager: Manager, file: &Path, serve: &[String]) -> Result<(), Error> {
