@@ -100,7 +100,9 @@ pub enum Verdict {
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NameFault {
-    #[error("A browser's name has 1 to {MAX_NAME} letters, digits, dots, hyphens or underscores.")]
+    #[error(
+        "A browser's name has 1 to {MAX_NAME} letters, digits, dots, hyphens or underscores, and starts with a letter or digit."
+    )]
     Malformed,
     #[error("Another browser is called '{0}'.")]
     Taken(String),
@@ -341,7 +343,9 @@ impl Pairing {
 /// Names are used in URLs and on the command line.
 pub fn check_name(name: &str) -> Result<(), NameFault> {
     let is_valid = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
-    if (1..=MAX_NAME).contains(&name.len()) && name.bytes().all(is_valid) {
+    // It becomes the name of a folder, where `..` has a meaning.
+    let starts_well = name.starts_with(|first: char| first.is_ascii_alphanumeric());
+    if starts_well && name.len() <= MAX_NAME && name.bytes().all(is_valid) {
         Ok(())
     } else {
         Err(NameFault::Malformed)

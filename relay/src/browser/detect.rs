@@ -11,11 +11,13 @@ pub mod version;
 #[cfg(test)]
 mod tests;
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use tabwire_home::check_name;
 
 pub use catalog::{Kind, Package};
 pub use environment::{Environment, System};
@@ -30,8 +32,8 @@ use environment::is_program;
 /// A browser to start.
 #[derive(Debug, Clone, Serialize)]
 pub struct Browser {
-    /// What `--browser` takes, such as `chrome-beta`, or `browser` if it is in no catalog.
-    pub name: &'static str,
+    /// What `--browser` takes, such as `chrome-beta`. The name of its program if it is in no catalog.
+    pub name: String,
     /// `None` if it is in no catalog.
     pub kind: Option<Kind>,
     pub path: PathBuf,
@@ -99,7 +101,7 @@ fn choose_in(environment: &Environment, requested: Option<&str>) -> Result<Brows
     let mut found = programs(environment).into_iter();
     if let Some((entry, path)) = found.find(|(entry, path)| is_chosen(entry, path)) {
         return Ok(Browser {
-            name: entry.name,
+            name: entry.name.to_owned(),
             kind: Some(entry.kind),
             path,
         });
@@ -107,12 +109,19 @@ fn choose_in(environment: &Environment, requested: Option<&str>) -> Result<Brows
     let requested = requested.ok_or_else(none_installed)?;
     match find_program(environment, requested) {
         Some(path) => Ok(Browser {
-            name: "browser",
+            name: name_after(&path),
             kind: None,
             path,
         }),
         None => Err(Error::UnknownBrowser(requested.to_owned())),
     }
+}
+
+/// Each program gets a name of its own, because browsers of the same name share a kept profile.
+fn name_after(program: &Path) -> String {
+    let name = program.file_stem().map(OsStr::to_string_lossy);
+    let name = name.filter(|name| check_name(name).is_ok());
+    name.map_or_else(|| "browser".to_owned(), |name| name.to_ascii_lowercase())
 }
 
 pub fn none_installed() -> Error {

@@ -262,7 +262,7 @@ mod tests {
     #[test]
     fn features_of_the_user_are_disabled_together_with_ours() {
         let browser = Browser {
-            name: "chromium",
+            name: "chromium".to_owned(),
             kind: Some(Kind::Chromium),
             path: PathBuf::from("/usr/bin/chromium"),
         };

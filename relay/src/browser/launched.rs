@@ -152,7 +152,7 @@ mod tests {
 
     fn browser(path: &str) -> detect::Browser {
         detect::Browser {
-            name: "chrome",
+            name: "chrome".to_owned(),
             kind: None,
             path: PathBuf::from(path),
         }

@@ -83,7 +83,7 @@ impl Launcher {
         let launched = self.on_demand_name().clone();
         let own = launched.or_else(|| options.name.clone()).or_else(|| {
             let browser = detect::choose(options.browser.as_deref());
-            browser.ok().map(|browser| browser.name.to_owned())
+            browser.ok().map(|browser| browser.name)
         });
         own.is_some_and(|own| is_same(&own, name))
     }
@@ -202,7 +202,7 @@ impl Launcher {
             pairings.has_name_outside(extension.as_deref(), name)
                 || self.registry.has_url_named(name)
         };
-        choose_name(is_taken, options.name.as_deref(), browser.name)
+        choose_name(is_taken, options.name.as_deref(), &browser.name)
     }
 
     /// Waits until clients can use the browser, and starts it if it is not running. Ends when the

@@ -193,7 +193,7 @@ fn names_are_unique_and_safe_in_a_url() {
         pairings.rename("nobody", "x"),
         Err(NameFault::Unknown("nobody".to_owned()))
     );
-    for malformed in ["", "a b", "a&b", &"x".repeat(41)] {
+    for malformed in ["", "..", "-a", "a b", "a&b", &"x".repeat(41)] {
         assert_eq!(
             pairings.rename("chrome", malformed),
             Err(NameFault::Malformed)

@@ -256,33 +256,34 @@ fn chooses_by_preference_name_or_path() {
         let browser = choose_in(&machine.environment, requested);
         browser.map(|browser| (browser.name, browser.path)).ok()
     };
+    let named = |name: &str, path: &PathBuf| Some((name.to_owned(), path.clone()));
     let flatpak = machine.program("var/lib/flatpak/exports/bin/org.chromium.Chromium");
     assert_eq!(choose(None), None, "a Flatpak is used only on request");
     let beta = machine.program("usr/bin/google-chrome-beta");
-    assert_eq!(choose(None), Some(("chrome-beta", beta.clone())));
+    assert_eq!(choose(None), named("chrome-beta", &beta));
     let chrome = machine.program("usr/bin/google-chrome");
-    assert_eq!(choose(None), Some(("chrome", chrome.clone())));
+    assert_eq!(choose(None), named("chrome", &chrome));
     let brave = machine.program("usr/bin/brave-browser");
-    assert_eq!(choose(None), Some(("brave", brave)));
-    assert_eq!(choose(Some("chrome")), Some(("chrome", chrome)));
-    assert_eq!(choose(Some("chrome-beta")), Some(("chrome-beta", beta)));
+    assert_eq!(choose(None), named("brave", &brave));
+    assert_eq!(choose(Some("chrome")), named("chrome", &chrome));
+    assert_eq!(choose(Some("chrome-beta")), named("chrome-beta", &beta));
     assert_eq!(
         choose(Some("chromium-flatpak")),
-        Some(("chromium-flatpak", flatpak))
+        named("chromium-flatpak", &flatpak)
     );
     assert_eq!(choose(Some("chromium")), None);
     let snap = machine.program("snap/bin/chromium");
-    assert_eq!(choose(Some("chromium")), Some(("chromium-snap", snap)));
+    assert_eq!(choose(Some("chromium")), named("chromium-snap", &snap));
     let chromium = machine.program("usr/bin/chromium");
-    assert_eq!(
-        choose(Some("chromium")),
-        Some(("chromium", chromium.clone()))
-    );
+    assert_eq!(choose(Some("chromium")), named("chromium", &chromium));
     let path = chromium.to_str().unwrap();
-    assert_eq!(choose(Some(path)), Some(("chromium", chromium.clone())));
+    assert_eq!(choose(Some(path)), named("chromium", &chromium));
     let other = machine.program("opt/thorium");
     let path = other.to_str().unwrap();
-    assert_eq!(choose(Some(path)), Some(("browser", other.clone())));
-    let named = machine.program("usr/bin/thorium");
-    assert_eq!(choose(Some("thorium")), Some(("browser", named)));
+    assert_eq!(choose(Some(path)), named("thorium", &other));
+    let other = machine.program("usr/bin/thorium");
+    assert_eq!(choose(Some("thorium")), named("thorium", &other));
+    let odd = machine.program("opt/my browser");
+    let path = odd.to_str().unwrap();
+    assert_eq!(choose(Some(path)), named("browser", &odd));
 }
