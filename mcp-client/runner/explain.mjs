@@ -56,9 +56,10 @@ const LOST = {
  */
 const REMEDIES = [
   [
-    /refs of the last snapshot|waiting for locator\('aria-ref=|waiting for getByRef|Ref .* not found|Invalid frame in aria-ref/,
+    /refs of the last snapshot|Ref \w+ (\(.*\) )?is (gone|in no)|Invalid frame in aria-ref/,
     {
-      agent: 'Refs are valid for the latest snapshot only. Call `snapshot()` and use its refs.',
+      agent:
+        'Refs are valid as long as their elements exist. Call `snapshot()` and use its refs, or one of those named here.',
       shellUser:
         'Refs are valid only after `snapshot()` in the same run. Call it first, or use another locator.',
     },

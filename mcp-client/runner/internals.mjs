@@ -1,6 +1,7 @@
 /**
  * Everything that the runner uses of Playwright beyond its public API; no other file may go beyond it. The API cannot
- * identify a page's tab without waking it, move a locator to a new connection, or set the refs of a snapshot.
+ * identify a page's tab without waking it, move a locator to a new connection, set or keep the refs of a snapshot, or see
+ * that a ref is used.
  * Playwright's version is pinned, and tests cover each function here.
  */
 
@@ -67,9 +68,28 @@ export function refPrefixOf(frame) {
  * @param {[current: string, wanted: string][]} pairs
  */
 export async function renameRefs(frame, pairs) {
-  const utility = await implementationOf(frame).utilityContext();
-  const injected = await utility.injectedScript();
-  await injected.evaluate(renameInPage, pairs);
+  await evaluateInPlaywright(frame, renameInPage, pairs);
+}
+
+/**
+ * Leaves no ref of a frame valid, and uses only higher numbers from now on.
+ * @param {Frame} frame
+ * @param {number} highest
+ */
+export async function dropRefs(frame, highest) {
+  await evaluateInPlaywright(frame, dropInPage, highest);
+}
+
+/**
+ * Runs a function in the frame with Playwright's own script as first argument.
+ * @param {Frame} frame
+ * @param {(injected: any, argument: any) => void} run
+ * @param {unknown} [argument]
+ */
+async function evaluateInPlaywright(frame, run, argument) {
+  const utility = await implementationOf(frame)?.utilityContext();
+  const injected = await utility?.injectedScript();
+  await injected?.evaluate(run, argument);
 }
 
 /**
@@ -100,6 +120,94 @@ function renameInPage(injected, pairs) {
   }
   renamed.forEach(([element, ref]) => (element._ariaRef.ref = ref));
   takeSnapshot();
+}
+
+/**
+ * Runs in the page, so it may not use anything outside of this function.
+ * @param {any} injected
+ * @param {number} highest
+ */
+function dropInPage(injected, highest) {
+  const info = () => /** @type {Map<string, any>} */ (injected._lastAriaSnapshotForQuery.info);
+  const lowest = () =>
+    [...info().keys()].reduce((least, ref) => Math.min(least, Number(/\d+$/.exec(ref))), Infinity);
+  // Playwright only counts up. Let it number the page again and again until it has passed all numbers in use.
+  do {
+    injected.ariaSnapshotJSON(document.querySelector('body,frameset'), { mode: 'ai' });
+    info().forEach(({ element }) => delete element._ariaRef);
+  } while (lowest() <= highest);
+  info().clear();
+}
+
+/**
+ * Keeps refs valid for as long as their elements exist. Playwright knows only those of the latest snapshot, and gives an
+ * element a new ref when its name changes.
+ * @param {Frame} frame
+ */
+export async function keepRefs(frame) {
+  await evaluateInPlaywright(frame, keepInPage);
+}
+
+/**
+ * Runs in the page, so it may not use anything outside of this function.
+ * @param {any} injected
+ */
+function keepInPage(injected) {
+  if (injected.keptRefs) {
+    return;
+  }
+  /** @type {Map<string, WeakRef<Element>>} */
+  const kept = new Map();
+  const keep = () =>
+    injected._lastAriaSnapshotForQuery?.info.forEach(
+      (/** @type {{ element: Element }} */ { element }, /** @type {string} */ ref) =>
+        kept.set(ref, new WeakRef(element)),
+    );
+  const takeSnapshot = injected.ariaSnapshotJSON.bind(injected);
+  injected.ariaSnapshotJSON = (/** @type {any[]} */ ...args) => {
+    const taken = takeSnapshot(...args);
+    keep();
+    return taken;
+  };
+  injected._engines.set('aria-ref', {
+    queryAll: (/** @type {unknown} */ _root, /** @type {string} */ ref) => {
+      const element = kept.get(ref)?.deref();
+      return element?.isConnected ? [element] : [];
+    },
+  });
+  injected.keptRefs = kept;
+  keep();
+}
+
+/** Methods that do not wait for an element. */
+const DO_NOT_WAIT = new Set([
+  'queryCount',
+  'isVisible',
+  'isHidden',
+  'querySelector',
+  'querySelectorAll',
+]);
+
+/**
+ * Calls `check` before every use of a selector that starts with a ref. If it throws, nothing is sent.
+ * @param {(frame: Frame, ref: string) => Promise<void>} check
+ */
+export function beforeUseOfRef(check) {
+  const connection = /** @type {any} */ (chromium)._connection;
+  const send = connection.sendMessageToServer.bind(connection);
+  connection.sendMessageToServer = async (
+    /** @type {any} */ object,
+    /** @type {string} */ method,
+    /** @type {any} */ params,
+    /** @type {any} */ options,
+  ) => {
+    const [, ref] = /^aria-ref=(\w+)/.exec(params?.selector ?? '') ?? [];
+    const isWaitForEnd = params?.state === 'hidden' || params?.state === 'detached';
+    if (ref && object._type === 'Frame' && !DO_NOT_WAIT.has(method) && !isWaitForEnd) {
+      await check(object, ref);
+    }
+    return send(object, method, params, options);
+  };
 }
 
 /**

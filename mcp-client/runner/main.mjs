@@ -13,6 +13,7 @@
 
 /** @import { Tab } from './browser_link.mjs' */
 /** @import { Audience, Failure } from './explain.mjs' */
+/** @import { Limits } from './scope.mjs' */
 
 import fs from 'node:fs';
 import readline from 'node:readline';
@@ -99,11 +100,11 @@ const handlers = {
     return { ok: {} };
   },
 
-  /** @param {{ code: string, audience: Audience, timeoutMs: number, outputLimit: number, imageLimit: number | null }} request */
-  async execute({ code, audience, timeoutMs, outputLimit, imageLimit }) {
-    output.begin(outputLimit, imageLimit);
+  /** @param {{ code: string, audience: Audience } & Limits} request */
+  async execute({ code, audience, ...limits }) {
+    output.begin(limits.outputLimit, limits.imageLimit);
     try {
-      await scope.run(code, { timeoutMs, imageLimit });
+      await scope.run(code, limits);
       if (link.hasCrashed) {
         output.line(`[${textFor(audience, CRASHED)}]`);
       }

@@ -46,6 +46,8 @@ export class Output {
   #imageRoom = 0;
   #omittedImages = 0;
   #stream;
+  /** Whether the code returned a value, even if it is empty. */
+  hasValue = false;
 
   /** @param {(text: string) => void} stream receives lines as they come, up to the limit, in case the call never ends */
   constructor(stream) {
@@ -57,6 +59,7 @@ export class Output {
    * @param {number | null} imageLimit in bytes per image
    */
   begin(limit, imageLimit) {
+    this.hasValue = false;
     this.#limit = limit;
     this.#maxKept = Math.max(MAX_KEPT, Math.min(limit, MAX_KEPT_FOR_SHELL));
     // A caller that accepts a larger image, as a shell does, accepts a larger response.
@@ -111,7 +114,7 @@ export class Output {
     this.#hasDiscarded = false;
     this.#images = [];
     this.#omittedImages = 0;
-    return { text: [text, ...notes].join('\n'), images };
+    return { text: [text, ...notes].join('\n'), images, hasValue: this.hasValue };
   }
 
   /**
@@ -201,13 +204,23 @@ export function show(value) {
   }
   try {
     if (isData(value)) {
-      const compact = JSON.stringify(value);
-      return compact.length <= 120 ? compact : JSON.stringify(value, null, 1);
+      return compactJson(value);
     }
   } catch {
     // It is circular or its `toJSON` throws. `util.inspect` can print it anyway.
   }
   return util.inspect(value, INSPECT_OPTIONS);
+}
+
+/**
+ * JSON without spaces. A long list has one line per item, so that it can be read and truncated.
+ * @param {any} value
+ */
+function compactJson(value) {
+  const text = JSON.stringify(value);
+  return Array.isArray(value) && text.length > 120
+    ? `[${value.map((item) => JSON.stringify(item)).join(',\n')}]`
+    : text;
 }
 
 /**

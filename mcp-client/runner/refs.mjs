@@ -6,7 +6,10 @@
 
 /** @import { Page } from 'playwright-core' */
 
-import { refPrefixOf, renameRefs } from './internals.mjs';
+import { setTimeout } from 'node:timers/promises';
+
+import { dropRefs, refPrefixOf, renameRefs } from './internals.mjs';
+import { wholeText } from './outline.mjs';
 
 /**
  * @param {Page} page
@@ -22,7 +25,7 @@ export async function restoreRefs(page, seen, timeoutMs) {
   } catch {
     // The page does not respond or is navigating.
   }
-  await dropRefs(page, timeoutMs);
+  await dropAllRefs(page, seen.tree, timeoutMs);
   return false;
 }
 
@@ -33,7 +36,7 @@ export async function restoreRefs(page, seen, timeoutMs) {
  */
 async function restoreNumbers(page, tree, timeoutMs) {
   const takeSnapshot = async () =>
-    withoutFocus(await page.ariaSnapshot({ mode: 'ai', timeout: timeoutMs }));
+    withoutFocus(wholeText(await page.ariaSnapshotJSON({ mode: 'ai', timeout: timeoutMs })));
   const seen = withoutFocus(tree);
   const current = await takeSnapshot();
   if (current === seen) {
@@ -73,13 +76,16 @@ async function renumber(page, current, wanted) {
 }
 
 /**
- * Refs are those of the latest snapshot, so an empty snapshot of every frame invalidates them all.
+ * Afterwards no number stands for another element than before.
  * @param {Page} page
+ * @param {string} tree
  * @param {number} timeoutMs
  */
-async function dropRefs(page, timeoutMs) {
-  const snapshots = page
-    .frames()
-    .map((frame) => frame.locator('head').first().ariaSnapshot({ mode: 'ai', timeout: timeoutMs }));
-  await Promise.allSettled(snapshots);
+async function dropAllRefs(page, tree, timeoutMs) {
+  const highest = refsOf(tree).reduce((most, ref) => Math.max(most, Number(/\d+$/.exec(ref))), 0);
+  const dropped = page.frames().map((frame) => dropRefs(frame, highest));
+  await Promise.race([
+    Promise.allSettled(dropped),
+    setTimeout(timeoutMs, undefined, { ref: false }),
+  ]);
 }

@@ -10,6 +10,7 @@
 import { isPage } from './browser_link.mjs';
 import { compile } from './compile.mjs';
 import { fit, isImage } from './image.mjs';
+import { beforeUseOfRef } from './internals.mjs';
 import { show, truncate } from './output.mjs';
 import { createRealm } from './realm.mjs';
 import { rebind } from './rebind.mjs';
@@ -21,6 +22,13 @@ const BOUND_TO_CONNECTION =
   /\.(on|once|route|routeFromHAR|routeWebSocket|expose\w+|addInitScript|addLocatorHandler|emulateMedia|set(ViewportSize|Offline|Geolocation|ExtraHTTPHeaders)|newCDPSession)\(/;
 
 const MIN_ACTION_TIMEOUT_MS = 500;
+/** What is left of the text of a response for notes and console output beside a snapshot. */
+const SNAPSHOT_MARGIN = 1_000;
+
+/**
+ * What a call may take. The timeouts of actions and navigations are defaults that the code can change.
+ * @typedef {{ timeoutMs: number, actionTimeoutMs: number, navigationTimeoutMs: number, outputLimit: number, imageLimit: number | null }} Limits
+ */
 
 export class Scope {
   #link;
@@ -31,6 +39,7 @@ export class Scope {
   #builtIns;
   /** @type {number | null} */
   #imageLimit = 0;
+  #snapshotLimits = { timeoutMs: 0, maxLength: 0 };
   #hasBoundToConnection = false;
 
   /**
@@ -41,6 +50,7 @@ export class Scope {
     this.#link = link;
     this.#output = output;
     this.#snapshots = new Snapshots(link);
+    beforeUseOfRef((frame, ref) => this.#snapshots.checkRef(frame, ref));
     const names = { ...this.#functions(), state: {} };
     Object.defineProperties(names, this.#accessors());
     const { state: _, ...builtIns } = Object.getOwnPropertyDescriptors(names);
@@ -53,10 +63,10 @@ export class Scope {
       console: this.#output.console(),
       output: this.#output.slice,
       pages: () => this.#link.context.pages(),
-      /** @type {Snapshots['take']} */
+      /** @type {(target?: any, options?: any) => Promise<string>} */
       snapshot: async (target, options) => {
         await this.#ensurePageFor(target);
-        return this.#snapshots.take(target, options);
+        return this.#snapshots.take(target, options, this.#snapshotLimits);
       },
       /** @type {(target?: any, options?: any) => Promise<void>} */
       screenshot: async (target, options) => {
@@ -100,14 +110,18 @@ export class Scope {
   /**
    * Runs code and prints its value.
    * @param {string} code
-   * @param {{ timeoutMs: number, imageLimit: number | null }} limits
+   * @param {Limits} limits
    */
-  async run(code, { timeoutMs, imageLimit }) {
+  async run(code, { timeoutMs, actionTimeoutMs, navigationTimeoutMs, outputLimit, imageLimit }) {
     const { script, needsPage } = compile(code);
     this.#imageLimit = imageLimit;
     this.#hasBoundToConnection ||= BOUND_TO_CONNECTION.test(code);
     // Actions time out before the call does: a call that times out costs the agent its state.
-    this.#link.context.setDefaultTimeout(Math.max(MIN_ACTION_TIMEOUT_MS, timeoutMs * 0.8));
+    const most = Math.max(MIN_ACTION_TIMEOUT_MS, timeoutMs * 0.8);
+    this.#link.context.setDefaultTimeout(Math.min(actionTimeoutMs || most, most));
+    this.#link.context.setDefaultNavigationTimeout(Math.min(navigationTimeoutMs || most, most));
+    const maxLength = Math.max(SNAPSHOT_MARGIN, outputLimit - SNAPSHOT_MARGIN);
+    this.#snapshotLimits = { timeoutMs: most, maxLength };
     await this.#restoreRefsFor(code, timeoutMs);
     const opened = needsPage ? await this.#ensurePage() : undefined;
     // Earlier code may have overwritten them, as in `pages = pages()`.
@@ -182,6 +196,7 @@ export class Scope {
       this.#output.line(listed.map(describeTab).join('\n'));
     } else if (value !== undefined) {
       this.#output.line(show(value));
+      this.#output.hasValue = true;
     }
   }
 

@@ -6,19 +6,16 @@
 /** @import { Locator, Page, PageScreenshotOptions } from 'playwright-core' */
 /** @import { ImageResult } from './output.mjs' */
 /** @import { LabelledBox } from './labels.mjs' */
+/** @import { AriaNode, Child } from './outline.mjs' */
 
 import { MAX_EDGE, TYPES, decode, encode, fit } from './image.mjs';
 import { drawLabels } from './labels.mjs';
+import { isInteractive, nodesOf } from './outline.mjs';
 import { show } from './output.mjs';
 
 /** @typedef {Omit<PageScreenshotOptions, 'type'> & { labels?: boolean, type?: typeof TYPES[number] }} ScreenshotOptions */
 /** @typedef {{ page: Page, locator?: Locator, options: ScreenshotOptions }} Subject */
 /** @typedef {{ x: number, y: number }} Point */
-
-/**
- * A node of `page.ariaSnapshotJSON()`.
- * @typedef {{ role: string, ref?: string, box?: Point & { width: number, height: number }, cursor?: string, children?: AriaNode | AriaNode[] }} AriaNode
- */
 
 /**
  * @param {Subject} subject
@@ -43,7 +40,7 @@ export async function screenshot({ page, locator, options }, limit) {
   const picture = decode(taken);
   const origin = await originOf(page, locator, rest);
   const tree = await page.ariaSnapshotJSON({ mode: 'ai', boxes: true });
-  drawLabels(picture, await boxesOf(page, /** @type {AriaNode[]} */ ([tree].flat()), origin));
+  drawLabels(picture, await boxesOf(page, nodesOf(tree), origin));
   return fit(encode(picture, type), limit, note);
 }
 
@@ -89,44 +86,24 @@ async function originOf(page, locator, { fullPage, clip }) {
   return { x: scrolled.x + (clip?.x ?? 0), y: scrolled.y + (clip?.y ?? 0) };
 }
 
-const INTERACTIVE_ROLES = new Set([
-  'button',
-  'link',
-  'textbox',
-  'checkbox',
-  'radio',
-  'combobox',
-  'option',
-  'menuitem',
-  'menuitemcheckbox',
-  'menuitemradio',
-  'tab',
-  'switch',
-  'slider',
-  'searchbox',
-  'spinbutton',
-  'treeitem',
-  'listbox',
-]);
-
 /**
  * The boxes of all interactive elements, relative to `origin`.
  * @param {Page} page
- * @param {(AriaNode | string | null)[]} nodes
+ * @param {Child[]} nodes
  * @param {Point} origin
  * @returns {Promise<LabelledBox[]>}
  */
 async function boxesOf(page, nodes, origin) {
   const found = [];
   for (const node of nodes) {
-    if (typeof node !== 'object' || node === null) {
+    if (typeof node === 'string') {
       continue;
     }
-    const { role, ref, box, cursor } = node;
-    if (ref && box && (INTERACTIVE_ROLES.has(role) || cursor === 'pointer')) {
+    const { ref, box } = node;
+    if (ref && box && isInteractive(node)) {
       found.push({ ...box, ref, x: box.x - origin.x, y: box.y - origin.y });
     }
-    const children = [node.children ?? []].flat();
+    const children = node.children ?? [];
     const inside = children.length > 0 ? await contentOrigin(page, node, origin) : origin;
     found.push(...(await boxesOf(page, children, inside)));
   }

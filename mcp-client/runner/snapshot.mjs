@@ -1,15 +1,29 @@
 /**
  * Snapshots: the accessibility tree of a page as text, with refs that `page.locator('aria-ref=…')` accepts, and the
- * differences between two of them. Decides which refs have to survive a reconnect; refs.mjs does the work.
+ * differences between two of them. Knows which refs an agent has seen, and which have to survive a reconnect; refs.mjs
+ * does the latter, outline.mjs the text.
  */
 
-/** @import { Browser, Locator, Page } from 'playwright-core' */
+/** @import { Browser, Frame, Locator, Page } from 'playwright-core' */
 /** @import { BrowserLink } from './browser_link.mjs' */
+/** @import { AriaNode, Line } from './outline.mjs' */
 
 import { structuredPatch } from 'diff';
 
 import { isFrame, isPage } from './browser_link.mjs';
-import { frameOfLocator } from './internals.mjs';
+import { frameOfLocator, keepRefs } from './internals.mjs';
+import {
+  ancestorsOf,
+  compact,
+  isInteractive,
+  nodesOf,
+  onlyInteractive,
+  search,
+  showLine,
+  toLines,
+  visitNodes,
+  wholeText,
+} from './outline.mjs';
 import { isPlain, show } from './output.mjs';
 import { restoreRefs } from './refs.mjs';
 
@@ -17,11 +31,18 @@ import { restoreRefs } from './refs.mjs';
  * The page when the agent was given its refs, the connection they belong to, and whether they are still valid.
  * @typedef {{ url: string, tree: string, browser: Browser, isValid: boolean }} GivenRefs
  */
+/** @typedef {{ search?: any, interactive?: boolean, compact?: boolean, depth?: number, diff?: boolean, offset?: number }} SnapshotOptions */
+/** @typedef {Pick<AriaNode, 'role' | 'name'>} Element */
+
+const OPTIONS = ['search', 'interactive', 'compact', 'depth', 'diff', 'offset'];
+/** How long a frame that does not respond can delay a snapshot of the others. */
+const KEEP_TIMEOUT_MS = 1_000;
+const CLOSEST = 3;
 
 export class Snapshots {
   #link;
   /**
-   * The last text by page, locator and depth, for differences. Entries are never removed.
+   * The last text by page, locator and options, for differences. Entries are never removed.
    * @type {Map<string, string>}
    */
   #last = new Map();
@@ -30,6 +51,11 @@ export class Snapshots {
    * @type {Map<string | undefined, GivenRefs>}
    */
   #given = new Map();
+  /**
+   * What each ref in a page's snapshots stood for, by target id. Refs are never used twice, so entries are only added.
+   * @type {Map<string | undefined, Map<string, Element>>}
+   */
+  #seen = new Map();
 
   /** @param {BrowserLink} link */
   constructor(link) {
@@ -38,37 +64,63 @@ export class Snapshots {
 
   /**
    * `snapshot(target?, options?)` for the code.
-   * @param {any} [target]
-   * @param {{ diff?: boolean, depth?: number }} [options]
+   * @param {any} target
+   * @param {any} options
+   * @param {{ timeoutMs: number, maxLength: number }} limits
    * @returns {Promise<string>}
    */
-  async take(target, options) {
+  async take(target, options, { timeoutMs, maxLength }) {
     const { page, locator, options: given } = subjectOf(this.#link, target, options);
-    const { diff = false, depth } = given;
-    const tree = await (locator ?? page).ariaSnapshot({ mode: 'ai', depth });
-    // Refs are those of the latest snapshot. After a partial one, those of the rest of the page should stay valid too.
-    const isWhole = !locator && depth === undefined;
-    await this.rememberRefs(page, isWhole ? tree : undefined);
+    checkOptions(given);
+    const tree = await this.#read(page, locator, timeoutMs);
+    const { lines, note } = linesOf(tree, given);
     const frame = locator && frameOfLocator(locator);
-    const key = [this.#link.idOf(page), this.#link.idOf(frame), String(locator), depth].join(' ');
+    const { diff, offset, ...shape } = given;
+    const key = [this.#link.idOf(page), this.#link.idOf(frame), String(locator), show(shape)].join(
+      ' ',
+    );
     const before = this.#last.get(key);
-    const text = `${page.url()}\n${tree}`;
+    const text = [page.url(), ...lines.map(showLine), ...note].join('\n');
     this.#last.set(key, text);
-    return diff && before !== undefined ? changesBetween(before, text) : text;
+    if (diff && before !== undefined) {
+      return changesBetween(before, text);
+    }
+    return offset || text.length > maxLength ? pageOf(page.url(), lines, offset, maxLength) : text;
+  }
+
+  /**
+   * Reads the tree and remembers its refs.
+   * @param {Page} page
+   * @param {Locator | undefined} locator
+   * @param {number} timeoutMs
+   */
+  async #read(page, locator, timeoutMs) {
+    const started = performance.now();
+    await keepAllRefs(page);
+    const timeout = Math.max(1, Math.round(timeoutMs - (performance.now() - started)));
+    const tree = await (locator ?? page).ariaSnapshotJSON({ mode: 'ai', timeout });
+    // A part of the page is not enough to restore its refs.
+    await this.rememberRefs(page, locator ? undefined : tree);
+    return tree;
   }
 
   /**
    * Remembers the refs that the agent is given, so that they can be restored after a reconnect.
    * @param {Page} page
-   * @param {string} [tree] of the whole page
+   * @param {unknown} [tree] of the whole page
    */
   async rememberRefs(page, tree) {
-    this.#given.set(this.#link.idOf(page), {
+    const whole = tree ?? (await page.ariaSnapshotJSON({ mode: 'ai' }));
+    const id = this.#link.idOf(page);
+    this.#given.set(id, {
       url: page.url(),
-      tree: tree ?? (await page.ariaSnapshot({ mode: 'ai' })),
+      tree: wholeText(whole),
       browser: this.#link.browser,
       isValid: true,
     });
+    const seen = this.#seen.get(id) ?? new Map();
+    visitNodes(nodesOf(whole), ({ ref, role, name }) => ref && seen.set(ref, { role, name }));
+    this.#seen.set(id, seen);
   }
 
   /**
@@ -88,6 +140,164 @@ export class Snapshots {
     );
     return this.#given.get(this.#link.idOf(this.#link.page))?.isValid ?? true;
   }
+
+  /**
+   * Throws if no element has this ref. It will not get one by waiting.
+   * @param {Frame} frame
+   * @param {string} ref
+   */
+  async checkRef(frame, ref) {
+    const count = frame.locator(`aria-ref=${ref}`).count();
+    if ((await within(KEEP_TIMEOUT_MS, count)) !== 0) {
+      return;
+    }
+    const page = frame.page();
+    const seen = this.#seen.get(this.#link.idOf(page));
+    const element = seen?.get(ref);
+    const tree = within(KEEP_TIMEOUT_MS, this.#read(page, undefined, KEEP_TIMEOUT_MS));
+    const closest = closestTo(element, await tree.catch(() => undefined));
+    throw new Error(
+      [
+        element
+          ? `Ref ${ref} (${nameOf(element)}) is gone: its element is no longer on the page.`
+          : `Ref ${ref} is in no snapshot of this page.`,
+        closest.length > 0 ? ` Closest now: ${closest.join(', ')}.` : '',
+      ].join(''),
+    );
+  }
+}
+
+/** @param {Page} page */
+async function keepAllRefs(page) {
+  const kept = page.frames().map((frame) => within(KEEP_TIMEOUT_MS, keepRefs(frame)));
+  await Promise.allSettled(kept);
+}
+
+/**
+ * The result of a promise, or nothing if it takes too long.
+ * @template T
+ * @param {number} timeoutMs
+ * @param {Promise<T>} promise
+ * @returns {Promise<T | undefined>}
+ */
+function within(timeoutMs, promise) {
+  /** @type {NodeJS.Timeout | undefined} */
+  let timer;
+  /** @type {Promise<undefined>} */
+  const late = new Promise((resolve) => {
+    timer = setTimeout(resolve, timeoutMs, undefined);
+  });
+  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
+}
+
+/** @param {any} options */
+function checkOptions(options) {
+  const unknown = Object.keys(options).find((option) => !OPTIONS.includes(option));
+  if (unknown !== undefined) {
+    throw new TypeError(`snapshot has no option '${unknown}'. Options: ${OPTIONS.join(', ')}.`);
+  }
+}
+
+/**
+ * The lines that the options ask for, and what to say about them.
+ * @param {unknown} tree
+ * @param {SnapshotOptions} options
+ * @returns {{ lines: Line[], note: string[] }}
+ */
+function linesOf(tree, { search: wanted, interactive = false, compact: isCompact = true, depth }) {
+  const all = nodesOf(tree);
+  const nodes = isCompact || interactive ? compact(all) : all;
+  const whole = toLines(interactive ? onlyInteractive(nodes) : nodes);
+  const lines = depth === undefined ? whole : cutBelow(whole, depth);
+  if (wanted === undefined) {
+    return { lines, note: [] };
+  }
+  const { found, count } = search(lines, matcherOf(wanted));
+  return { lines: found, note: [`[${count} of ${lines.length} lines match.]`] };
+}
+
+/** @param {Line[]} lines @param {number} depth */
+const cutBelow = (lines, depth) =>
+  lines
+    .map((line, index) =>
+      line.depth === depth && (lines[index + 1]?.depth ?? 0) > depth
+        ? { ...line, text: `${line.text} …` }
+        : line,
+    )
+    .filter((line) => line.depth <= depth);
+
+/** @param {any} wanted text or a regular expression, which may be of another realm */
+function matcherOf(wanted) {
+  if (typeof wanted?.source === 'string' && typeof wanted.test === 'function') {
+    // With the flags `g` or `y` it would continue where it last matched.
+    const pattern = new RegExp(wanted.source, wanted.flags.replace(/[gy]/g, ''));
+    return (/** @type {string} */ text) => pattern.test(text);
+  }
+  const part = String(wanted).toLowerCase();
+  return (/** @type {string} */ text) => text.toLowerCase().includes(part);
+}
+
+/**
+ * As many lines as fit, from `offset`, below the ancestors of the first one.
+ * @param {string} url
+ * @param {Line[]} lines
+ * @param {number} [offset]
+ * @param {number} [maxLength]
+ */
+function pageOf(url, lines, offset = 0, maxLength = Infinity) {
+  const above = ancestorsOf(lines, offset).reverse();
+  const shown = [url, ...above.map((index) => showLine(/** @type {Line} */ (lines[index])))];
+  let [length, end] = [shown.join('\n').length, offset];
+  for (; end < lines.length; end += 1) {
+    const text = showLine(/** @type {Line} */ (lines[end]));
+    length += text.length + 1;
+    if (length > maxLength && end > offset) {
+      break;
+    }
+    shown.push(text);
+  }
+  const rest =
+    end < lines.length
+      ? ` Next: snapshot({ offset: ${end} }). Or narrow it down: { search: 'text' }, { interactive: true }, or a locator.`
+      : '';
+  return `${shown.join('\n')}\n[Lines ${offset + 1} to ${end} of ${lines.length}.${rest}]`;
+}
+
+/** @param {Element} element */
+const nameOf = ({ role, name }) => (name ? `${role} ${JSON.stringify(name)}` : role);
+
+/**
+ * The elements that are most like one that is gone.
+ * @param {Element | undefined} element
+ * @param {unknown} tree
+ */
+function closestTo(element, tree) {
+  if (!element || tree === undefined) {
+    return [];
+  }
+  /** @type {{ text: string, score: number }[]} */
+  const found = [];
+  visitNodes(nodesOf(tree), (node) => {
+    const score = likeness(element, node);
+    if (node.ref && score > 0) {
+      found.push({ text: `${nameOf(node)} [ref=${node.ref}]`, score });
+    }
+  });
+  return found
+    .sort((a, b) => b.score - a.score)
+    .slice(0, CLOSEST)
+    .map(({ text }) => text);
+}
+
+/** How alike two elements are; 0 if they are not. @param {Element} one @param {AriaNode} other */
+function likeness({ role, name = '' }, other) {
+  const words = new Set(name.toLowerCase().split(/\W+/).filter(Boolean));
+  const shared = (other.name ?? '')
+    .toLowerCase()
+    .split(/\W+/)
+    .filter((word) => words.has(word));
+  const byName = name && other.name === name ? 10 : shared.length;
+  return byName > 0 && isInteractive(other) ? byName + (other.role === role ? 2 : 0) : 0;
 }
 
 /**
@@ -135,7 +345,8 @@ function changesBetween(before, after) {
   }
   const options = { context: 1 };
   const { hunks } = structuredPatch('', '', `${before}\n`, `${after}\n`, '', '', options);
-  const text = hunks.map(({ lines }) => lines.join('\n')).join('\n…\n');
+  const marked = (/** @type {string} */ line) => `${line[0]} ${line.slice(1)}`;
+  const text = hunks.map(({ lines }) => lines.map(marked).join('\n')).join('\n…\n');
   // After a navigation almost every line differs, and the difference is longer than the snapshot.
   return text.length < after.length ? text : after;
 }

@@ -54,6 +54,10 @@ pub struct Settings {
     pub standby: Duration,
     /// How long without calls until the browser is released.
     pub idle: Duration,
+    /// How long an action such as a click may take, unless the code says otherwise.
+    pub action_timeout: Duration,
+    /// The same for loading a page.
+    pub navigation_timeout: Duration,
     /// The longest text of a response, in characters.
     pub output_limit: usize,
     /// The largest image of a response, in bytes. `None`: images are never scaled down.

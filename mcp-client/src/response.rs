@@ -5,11 +5,15 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Audience, Error};
 
 #[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Response {
     #[serde(default)]
     pub text: String,
     #[serde(default)]
     pub images: Vec<Image>,
+    /// Whether the code returned a value, even if it is empty.
+    #[serde(default)]
+    pub has_value: bool,
     #[serde(skip)]
     pub failure: Option<Failure>,
 }

@@ -20,7 +20,7 @@ macro_rules! files {
     ($($name:literal),* $(,)?) => { [$(($name, include_str!(concat!("../runner/", $name)))),*] };
 }
 
-const FILES: [(&str, &str); 17] = files![
+const FILES: &[(&str, &str)] = &files![
     "browser_link.mjs",
     "compile.mjs",
     "explain.mjs",
@@ -29,6 +29,7 @@ const FILES: [(&str, &str); 17] = files![
     "labels.mjs",
     "main.mjs",
     "orphan.mjs",
+    "outline.mjs",
     "output.mjs",
     "package-lock.json",
     "package.json",
@@ -197,7 +198,8 @@ mod tests {
             .collect();
         found.retain(|name| name != "node_modules");
         found.sort();
-        assert_eq!(found, FILES.map(|(name, _)| name.to_owned()));
+        let embedded: Vec<_> = FILES.iter().map(|(name, _)| (*name).to_owned()).collect();
+        assert_eq!(found, embedded);
     }
 
     #[test]

@@ -281,7 +281,11 @@ fn to_tool_result(response: Response, has_browser_tools: bool) -> CallToolResult
         }
         text.push_str(&report.text());
     } else if text.is_empty() && response.images.is_empty() {
-        text.push_str("Done; no value.");
+        text.push_str(if response.has_value {
+            "The value is an empty string."
+        } else {
+            "Done; no value."
+        });
     }
     let text = (!text.is_empty()).then(|| ContentBlock::text(text));
     let images = response

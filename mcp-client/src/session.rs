@@ -157,7 +157,9 @@ impl Session {
         let parameters = json!({
             "code": code,
             "audience": self.audience,
-            "timeoutMs": u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX),
+            "timeoutMs": milliseconds(timeout),
+            "actionTimeoutMs": milliseconds(self.settings.action_timeout),
+            "navigationTimeoutMs": milliseconds(self.settings.navigation_timeout),
             "outputLimit": self.settings.output_limit,
             "imageLimit": self.settings.image_limit,
         });
@@ -338,4 +340,8 @@ impl Session {
         self.request_within(RELEASE_TIMEOUT, method, parameters, &Progress::silent())
             .await
     }
+}
+
+fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 
 use crate::error::Error;
 
-const DEFAULT_TIMEOUT_S: f64 = 30.0;
+/// More than loading a page may take.
+const DEFAULT_TIMEOUT_S: f64 = 40.0;
 const TIMEOUT_S: RangeInclusive<f64> = 0.1..=600.0;
 /// An error repeats the invalid argument, which may be long.
 const MAX_REASON: usize = 200;
@@ -23,7 +24,7 @@ In scope:
 - page: the current tab, kept between calls; assign `page = …` to switch. If there is none, a new background tab opens
 - context, browser: Playwright objects. pages(): all tabs
 - state: an object kept between calls (variables are not)
-- snapshot(locator?, {diff, depth}): the accessibility tree as text; act on its refs with page.locator('aria-ref=e5'). diff: only what changed
+- snapshot(locator?, {search, interactive, diff, depth, offset, compact}): the accessibility tree as text; act on its refs with page.locator('aria-ref=e5'). search: text or RegExp, matching lines only. interactive: only elements to act on. diff: only what changed. compact: false for everything
 - screenshot(locator?, {fullPage, labels}): attaches an image; labels: draws the refs
 Example: await page.goto('https://example.com'); snapshot()";
 
@@ -84,7 +85,7 @@ fn execute() -> Tool {
                 "type": "number",
                 "minimum": TIMEOUT_S.start(),
                 "maximum": TIMEOUT_S.end(),
-                "description": "seconds, default 30; then the code is stopped and `state` is lost",
+                "description": "seconds, default 40; then the code is stopped and `state` is lost",
             },
         },
         "required": ["code"],

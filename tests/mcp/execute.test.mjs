@@ -38,6 +38,7 @@ test('returns the value of the last expression or of a return statement', async 
     ['"text" // with a comment', 'text'],
     ['let x = 1; x', '1'],
     ['let y = 1;', 'Done; no value.'],
+    ["''", 'The value is an empty string.'],
     ['[new Map([[1, 2]]), undefined]', '[ Map(1) { 1 => 2 }, undefined ]'],
     ['const loop = { n: 1 }; loop.self = loop; loop', '<ref *1> { n: 1, self: [Circular *1] }'],
     ['(x) => x', '[function (anonymous): returned, not called]'],

@@ -174,12 +174,14 @@ test('rejects stale refs of a changed page before anything runs', () =>
     });
     assert.match(
       message,
-      /The refs of the last snapshot are stale.*Nothing was run\.\nNext: Refs are valid for the latest snapshot only/,
+      /The refs of the last snapshot are stale.*Nothing was run\.\nNext: Refs are valid as long as their elements exist/,
     );
+    const { text: gone } = await agent.execute('await state.press.click()');
     assert.match(
-      (await agent.execute('await state.press.click({ timeout: 500 })')).text,
-      /Timeout 500ms exceeded[\s\S]*Next: Refs are valid for the latest snapshot only/,
+      gone,
+      new RegExp(`Ref ${ref} \\(button "Press"\\) is gone.* Closest now: button "Press"`),
     );
+    assert.ok(!gone.includes(`[ref=${ref}]`), `the number is not used again: ${gone}`);
     assert.equal(await textOf(agent.execute('page.title()')), 'List');
     await textOf(agent.execute('await page.close()'));
   }));
@@ -289,4 +291,17 @@ test('with multi-client, two servers work at the same time, each with its own pa
   } finally {
     await chain.stop();
   }
+});
+
+test('actions and navigations time out as the options say', () => {
+  const options = ['--action-timeout', '0.4', '--navigation-timeout', '0.7'];
+  return withAgents(shared.chain, [options], async (agent) => {
+    const { text: action } = await agent.execute(`await page.locator('#nothing').click()`);
+    assert.match(action, /Timeout 400ms exceeded/);
+    const { text: navigation } = await agent.execute(
+      `await page.route('**/*', () => {}); await page.goto('${shared.site.url('/list')}')`,
+    );
+    assert.match(navigation, /Timeout 700ms exceeded/);
+    await textOf(agent.execute('await page.close()'));
+  });
 });

@@ -238,7 +238,7 @@ test('tabs, snapshot and screenshot find a tab by index or part of its URL', asy
     /\[(\d+)\] One \| http\S+\/one/.exec(listed.stdout) ?? assert.fail(JSON.stringify(listed));
   const tabs = JSON.parse((await tabwire(['tabs', '--json'])).stdout);
   assert.equal(tabs[index].title, 'One');
-  assert.match((await tabwire(['snapshot', index])).stdout, /- button "Press" \[ref=e\d+\]/);
+  assert.match((await tabwire(['snapshot', index])).stdout, /\nbutton "Press" \[ref=e\d+\]/);
   assert.match((await tabwire(['snapshot'])).stderr, /There are \d tabs:[\s\S]*Next: Name one tab/);
   const file = path.join(folder.path, 'shot.png');
   const taken = await tabwire(['screenshot', '/two', '--labels', '--full-page', '-o', file]);

@@ -106,7 +106,7 @@ impl PipeOptions {
             port: self.relay.port,
             browser: self.browser.clone(),
             standby: self.standby,
-            memory: 0,
+            ..SessionOptions::default()
         };
         let settings = session.settings("tabwire pipe")?;
         Ok(tabwire_mcp::ensure_browser(&settings).await?)

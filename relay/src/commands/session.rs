@@ -17,7 +17,8 @@ use crate::signals::StopSignals;
 /// For `snapshot` and `screenshot`, which do one thing.
 pub const SHORT_TIMEOUT: Duration = Duration::from_secs(30);
 
-#[derive(Debug, Clone, Args)]
+/// The default is for commands that run no code.
+#[derive(Debug, Clone, Default, Args)]
 pub struct SessionOptions {
     /// Port of the relay. Must match this home's relay if one is running [default: this home's
     /// relay, or 19222]
@@ -29,6 +30,12 @@ pub struct SessionOptions {
     /// Seconds to wait while another client is using the browser
     #[arg(long, value_name = "SECONDS", default_value_t = 30.0, value_parser = seconds)]
     pub standby: f64,
+    /// Seconds that an action such as a click may take, unless the code passes a timeout
+    #[arg(long, value_name = "SECONDS", default_value_t = 5.0, value_parser = seconds)]
+    pub action_timeout: f64,
+    /// Seconds that loading a page may take, unless the code passes a timeout
+    #[arg(long, value_name = "SECONDS", default_value_t = 30.0, value_parser = seconds)]
+    pub navigation_timeout: f64,
     /// Memory limit for running code, in MiB
     #[arg(long, value_name = "MIB", default_value_t = 1024, value_parser = clap::value_parser!(u64).range(128..=1 << 20))]
     pub memory: u64,
@@ -48,9 +55,7 @@ impl RelayOptions {
     pub async fn ensure_running(&self, home: &Home) -> Result<State, Error> {
         let session = SessionOptions {
             port: self.port,
-            browser: None,
-            standby: 0.0,
-            memory: 0,
+            ..SessionOptions::default()
         };
         tabwire_mcp::ensure_relay(&session.settings("tabwire launch")?).await?;
         home.running_relay().ok_or_else(|| Error::NoRelay {
@@ -75,6 +80,8 @@ impl SessionOptions {
             client_name: client_name.to_owned(),
             standby: Duration::from_secs_f64(self.standby),
             idle: Duration::ZERO,
+            action_timeout: Duration::from_secs_f64(self.action_timeout),
+            navigation_timeout: Duration::from_secs_f64(self.navigation_timeout),
             output_limit: usize::MAX >> 12,
             image_limit: None,
             memory_mib: self.memory,
