@@ -155,9 +155,9 @@ const REMEDIES = [
     / is not defined$/m,
     {
       agent:
-        'In scope: page, context, browser, state, pages(), snapshot(), screenshot(), console. Variables from earlier calls are gone; `state` is kept.',
+        'In scope: page, context, browser, state, pages(), snapshot(), screenshot(), logs(), requests(), dialogs, console. Variables from earlier calls are gone; `state` is kept.',
       shellUser:
-        'In scope: page, context, browser, pages(), snapshot(), screenshot(), console. Nothing is kept from earlier runs.',
+        'In scope: page, context, browser, pages(), snapshot(), screenshot(), logs(), requests(), dialogs, console. Nothing is kept from earlier runs.',
     },
   ],
   [

@@ -19,6 +19,7 @@ import fs from 'node:fs';
 import readline from 'node:readline';
 import { Worker } from 'node:worker_threads';
 
+import { Activity } from './activity.mjs';
 import { BrowserLink } from './browser_link.mjs';
 import { CRASHED, explain, messageOf, textFor } from './explain.mjs';
 import { Output, show, truncate } from './output.mjs';
@@ -63,7 +64,8 @@ function writeSome(bytes) {
 
 const output = new Output((text) => send({ event: 'output', text }));
 const link = new BrowserLink(send);
-const scope = new Scope(link, output);
+const activity = new Activity(link);
+const scope = new Scope(link, output, activity);
 
 /** @param {unknown} error */
 const briefly = (error) => truncate(messageOf(error), 500);
@@ -76,6 +78,14 @@ process.on('uncaughtException', (error) =>
   output.line(`[Uncaught exception in the code: ${briefly(error)}]`),
 );
 
+/** The output of a shell command is for a program. @param {Audience} audience @param {string} code */
+function printNotices(audience, code) {
+  const notices = activity.takeNotices((text) => code.includes(text) || output.includes(text));
+  if (audience === 'agent') {
+    notices.forEach((notice) => output.line(`[${notice}]`));
+  }
+}
+
 /** @type {Record<string, (request: any) => Promise<Reply>>} */
 const handlers = {
   /** @param {{ url: string, name: string, target: string | null }} request */
@@ -84,6 +94,7 @@ const handlers = {
     let previous;
     try {
       previous = await link.connect({ url, name, target });
+      activity.watch(link.context);
     } catch (error) {
       const { message } = /** @type {Error} */ (error);
       const [cause = ''] = message.split('\nCall log');
@@ -103,17 +114,20 @@ const handlers = {
   /** @param {{ code: string, audience: Audience } & Limits} request */
   async execute({ code, audience, ...limits }) {
     output.begin(limits.outputLimit, limits.imageLimit);
+    activity.begin();
     try {
       await scope.run(code, limits);
       if (link.hasCrashed) {
         output.line(`[${textFor(audience, CRASHED)}]`);
       }
+      printNotices(audience, code);
       output.assertComplete();
       return { ok: output.end() };
     } catch (error) {
       const condition = { lost: await link.lost(), hasCrashed: link.hasCrashed };
       const failure = explain(error, code, audience, condition);
       const message = output.truncateError(failure.message);
+      printNotices(audience, code);
       return { ok: output.end(), error: { ...failure, message } };
     }
   },

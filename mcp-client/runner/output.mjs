@@ -80,6 +80,11 @@ export class Output {
     }
   }
 
+  /** Whether this text is in the output of the call. @param {string} text */
+  includes(text) {
+    return this.#text.includes(text);
+  }
+
   /** @param {ImageResult} result */
   image({ image, note }) {
     if (image.data.length > this.#imageRoom) {

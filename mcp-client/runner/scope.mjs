@@ -5,6 +5,7 @@
 
 /** @import { Page } from 'playwright-core' */
 /** @import { BrowserLink, Connection, Tab } from './browser_link.mjs' */
+/** @import { Activity } from './activity.mjs' */
 /** @import { Output } from './output.mjs' */
 
 import { isPage } from './browser_link.mjs';
@@ -34,6 +35,7 @@ export class Scope {
   #link;
   #output;
   #snapshots;
+  #activity;
   #globals;
   /** The names that every call starts with. `state` and what the code adds are its own. */
   #builtIns;
@@ -45,10 +47,12 @@ export class Scope {
   /**
    * @param {BrowserLink} link
    * @param {Output} output
+   * @param {Activity} activity
    */
-  constructor(link, output) {
+  constructor(link, output, activity) {
     this.#link = link;
     this.#output = output;
+    this.#activity = activity;
     this.#snapshots = new Snapshots(link);
     beforeUseOfRef((frame, ref) => this.#snapshots.checkRef(frame, ref));
     const names = { ...this.#functions(), state: {} };
@@ -63,6 +67,9 @@ export class Scope {
       console: this.#output.console(),
       output: this.#output.slice,
       pages: () => this.#link.context.pages(),
+      logs: this.#activity.logs,
+      requests: this.#activity.requests,
+      dialogs: this.#activity.dialogs,
       /** @type {(target?: any, options?: any) => Promise<string>} */
       snapshot: async (target, options) => {
         await this.#ensurePageFor(target);

@@ -24,6 +24,7 @@ import {
   visitNodes,
   wholeText,
 } from './outline.mjs';
+import { checkOptions, matcherOf } from './options.mjs';
 import { isPlain, show } from './output.mjs';
 import { restoreRefs } from './refs.mjs';
 
@@ -71,7 +72,7 @@ export class Snapshots {
    */
   async take(target, options, { timeoutMs, maxLength }) {
     const { page, locator, options: given } = subjectOf(this.#link, target, options);
-    checkOptions(given);
+    checkOptions('snapshot', given, OPTIONS);
     const tree = await this.#read(page, locator, timeoutMs);
     const { lines, note } = linesOf(tree, given);
     const frame = locator && frameOfLocator(locator);
@@ -190,14 +191,6 @@ function within(timeoutMs, promise) {
   return Promise.race([promise, late]).finally(() => clearTimeout(timer));
 }
 
-/** @param {any} options */
-function checkOptions(options) {
-  const unknown = Object.keys(options).find((option) => !OPTIONS.includes(option));
-  if (unknown !== undefined) {
-    throw new TypeError(`snapshot has no option '${unknown}'. Options: ${OPTIONS.join(', ')}.`);
-  }
-}
-
 /**
  * The lines that the options ask for, and what to say about them.
  * @param {unknown} tree
@@ -225,17 +218,6 @@ const cutBelow = (lines, depth) =>
         : line,
     )
     .filter((line) => line.depth <= depth);
-
-/** @param {any} wanted text or a regular expression, which may be of another realm */
-function matcherOf(wanted) {
-  if (typeof wanted?.source === 'string' && typeof wanted.test === 'function') {
-    // With the flags `g` or `y` it would continue where it last matched.
-    const pattern = new RegExp(wanted.source, wanted.flags.replace(/[gy]/g, ''));
-    return (/** @type {string} */ text) => pattern.test(text);
-  }
-  const part = String(wanted).toLowerCase();
-  return (/** @type {string} */ text) => text.toLowerCase().includes(part);
-}
 
 /**
  * As many lines as fit, from `offset`, below the ancestors of the first one.

@@ -21,6 +21,7 @@ macro_rules! files {
 }
 
 const FILES: &[(&str, &str)] = &files![
+    "activity.mjs",
     "browser_link.mjs",
     "compile.mjs",
     "explain.mjs",
@@ -28,6 +29,7 @@ const FILES: &[(&str, &str)] = &files![
     "internals.mjs",
     "labels.mjs",
     "main.mjs",
+    "options.mjs",
     "orphan.mjs",
     "outline.mjs",
     "output.mjs",
