@@ -193,6 +193,41 @@ const DO_NOT_WAIT = new Set([
  * @param {(frame: Frame, ref: string) => Promise<void>} check
  */
 export function beforeUseOfRef(check) {
+  interceptCalls(async (object, method, params) => {
+    const [, ref] = /^aria-ref=(\w+)/.exec(params?.selector ?? '') ?? [];
+    const isWaitForEnd = params?.state === 'hidden' || params?.state === 'detached';
+    if (ref && object._type === 'Frame' && !DO_NOT_WAIT.has(method) && !isWaitForEnd) {
+      await check(object, ref);
+    }
+    return params;
+  });
+}
+
+/** The parameter of each method that types text into a page. */
+const TYPED = new Map([
+  ['fill', 'value'],
+  ['type', 'text'],
+  ['keyboardType', 'text'],
+  ['keyboardInsertText', 'text'],
+]);
+
+/**
+ * Changes what is typed into pages, on its way to the browser.
+ * @param {(text: string) => string} change
+ */
+export function whenTyped(change) {
+  interceptCalls(async (_, method, params) => {
+    const name = TYPED.get(method);
+    const text = name && params?.[name];
+    return name && typeof text === 'string' ? { ...params, [name]: change(text) } : params;
+  });
+}
+
+/**
+ * Every call of Playwright's API passes through one function of its connection.
+ * @param {(object: any, method: string, params: any) => Promise<any>} intercept returns the parameters to use
+ */
+function interceptCalls(intercept) {
   const connection = /** @type {any} */ (chromium)._connection;
   const send = connection.sendMessageToServer.bind(connection);
   connection.sendMessageToServer = async (
@@ -200,14 +235,7 @@ export function beforeUseOfRef(check) {
     /** @type {string} */ method,
     /** @type {any} */ params,
     /** @type {any} */ options,
-  ) => {
-    const [, ref] = /^aria-ref=(\w+)/.exec(params?.selector ?? '') ?? [];
-    const isWaitForEnd = params?.state === 'hidden' || params?.state === 'detached';
-    if (ref && object._type === 'Frame' && !DO_NOT_WAIT.has(method) && !isWaitForEnd) {
-      await check(object, ref);
-    }
-    return send(object, method, params, options);
-  };
+  ) => send(object, method, await intercept(object, method, params), options);
 }
 
 /**

@@ -8,7 +8,7 @@
  *   ← {event: "page", target}                the page in use has changed
  *   ← {event: "opened", target}              a tab was opened because the code needed a page
  *
- * The token of the relay must never appear on stdout.
+ * The token of the relay and the user's secrets must never appear on stdout.
  */
 
 /** @import { Tab } from './browser_link.mjs' */
@@ -24,6 +24,7 @@ import { BrowserLink } from './browser_link.mjs';
 import { CRASHED, explain, messageOf, textFor } from './explain.mjs';
 import { Output, show, truncate } from './output.mjs';
 import { Scope, describeTab } from './scope.mjs';
+import { Secrets } from './secrets.mjs';
 
 /** @typedef {{ ok?: object, error?: Failure }} Reply */
 
@@ -41,7 +42,8 @@ function send(message) {
   const text = JSON.stringify(message, (_, value) =>
     typeof value === 'string' ? value.toWellFormed() : value,
   );
-  let rest = Buffer.from(`${token ? text.replaceAll(token, '…') : text}\n`);
+  const masked = secrets.mask(token ? text.replaceAll(token, '…') : text);
+  let rest = Buffer.from(`${masked}\n`);
   // Written synchronously, so that output of code that then loops forever is not lost.
   while (rest.length > 0) {
     rest = rest.subarray(writeSome(rest));
@@ -62,10 +64,14 @@ function writeSome(bytes) {
   }
 }
 
-const output = new Output((text) => send({ event: 'output', text }));
+const secrets = new Secrets();
+const output = new Output(
+  (text) => send({ event: 'output', text }),
+  (text) => secrets.mask(text),
+);
 const link = new BrowserLink(send);
 const activity = new Activity(link);
-const scope = new Scope(link, output, activity);
+const scope = new Scope(link, output, activity, secrets);
 
 /** @param {unknown} error */
 const briefly = (error) => truncate(messageOf(error), 500);
@@ -80,7 +86,9 @@ process.on('uncaughtException', (error) =>
 
 /** The output of a shell command is for a program. @param {Audience} audience @param {string} code */
 function printNotices(audience, code) {
-  const notices = activity.takeNotices((text) => code.includes(text) || output.includes(text));
+  const notices = activity.takeNotices(
+    (text) => code.includes(text) || output.includes(secrets.mask(text)),
+  );
   if (audience === 'agent') {
     notices.forEach((notice) => output.line(`[${notice}]`));
   }
@@ -88,8 +96,9 @@ function printNotices(audience, code) {
 
 /** @type {Record<string, (request: any) => Promise<Reply>>} */
 const handlers = {
-  /** @param {{ url: string, name: string, target: string | null }} request */
-  async connect({ url, name, target }) {
+  /** @param {{ url: string, name: string, target: string | null, secrets: Record<string, string> }} request */
+  async connect({ url, name, target, secrets: values }) {
+    secrets.set(values);
     token = new URL(url).searchParams.get('token') ?? undefined;
     let previous;
     try {

@@ -46,12 +46,17 @@ export class Output {
   #imageRoom = 0;
   #omittedImages = 0;
   #stream;
+  #mask;
   /** Whether the code returned a value, even if it is empty. */
   hasValue = false;
 
-  /** @param {(text: string) => void} stream receives lines as they come, up to the limit, in case the call never ends */
-  constructor(stream) {
+  /**
+   * @param {(text: string) => void} stream receives lines as they come, up to the limit, in case the call never ends
+   * @param {(text: string) => string} [mask] hides secrets. It has to see text before it is truncated
+   */
+  constructor(stream, mask = (text) => text) {
     this.#stream = stream;
+    this.#mask = mask;
   }
 
   /**
@@ -72,8 +77,9 @@ export class Output {
       return;
     }
     const before = this.#text.length;
-    const kept = truncate(text, this.#maxKept - before);
-    this.#hasDiscarded = kept.length < text.length;
+    const masked = this.#mask(text);
+    const kept = truncate(masked, this.#maxKept - before);
+    this.#hasDiscarded = kept.length < masked.length;
     this.#text += `${kept}\n`;
     if (before < this.#limit) {
       this.#stream(truncate(`${kept}\n`, this.#limit - before));
@@ -149,10 +155,11 @@ export class Output {
    * @param {string} message
    */
   truncateError(message) {
-    const kept = truncate(message, this.#limit);
-    return kept === message
-      ? message
-      : `${kept}\n[Truncated: ${kept.length} of ${message.length} characters.]`;
+    const masked = this.#mask(message);
+    const kept = truncate(masked, this.#limit);
+    return kept === masked
+      ? masked
+      : `${kept}\n[Truncated: ${kept.length} of ${masked.length} characters.]`;
   }
 
   /** `output(from, to)` for the code: a part of the last output that was truncated. */

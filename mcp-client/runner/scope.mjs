@@ -7,11 +7,12 @@
 /** @import { BrowserLink, Connection, Tab } from './browser_link.mjs' */
 /** @import { Activity } from './activity.mjs' */
 /** @import { Output } from './output.mjs' */
+/** @import { Secrets } from './secrets.mjs' */
 
 import { isPage } from './browser_link.mjs';
 import { compile } from './compile.mjs';
 import { fit, isImage } from './image.mjs';
-import { beforeUseOfRef } from './internals.mjs';
+import { beforeUseOfRef, whenTyped } from './internals.mjs';
 import { show, truncate } from './output.mjs';
 import { createRealm } from './realm.mjs';
 import { rebind } from './rebind.mjs';
@@ -36,6 +37,7 @@ export class Scope {
   #output;
   #snapshots;
   #activity;
+  #secrets;
   #globals;
   /** The names that every call starts with. `state` and what the code adds are its own. */
   #builtIns;
@@ -48,11 +50,14 @@ export class Scope {
    * @param {BrowserLink} link
    * @param {Output} output
    * @param {Activity} activity
+   * @param {Secrets} secrets
    */
-  constructor(link, output, activity) {
+  constructor(link, output, activity, secrets) {
     this.#link = link;
     this.#output = output;
     this.#activity = activity;
+    this.#secrets = secrets;
+    whenTyped((text) => secrets.reveal(text));
     this.#snapshots = new Snapshots(link);
     beforeUseOfRef((frame, ref) => this.#snapshots.checkRef(frame, ref));
     const names = { ...this.#functions(), state: {} };
@@ -70,6 +75,7 @@ export class Scope {
       logs: this.#activity.logs,
       requests: this.#activity.requests,
       dialogs: this.#activity.dialogs,
+      secret: this.#secrets.placeholder,
       /** @type {(target?: any, options?: any) => Promise<string>} */
       snapshot: async (target, options) => {
         await this.#ensurePageFor(target);

@@ -19,6 +19,8 @@ pub enum Error {
     NoNpm,
     #[error("Cannot install playwright-core: {0}.")]
     Install(String),
+    #[error("Cannot use the secrets in {place}: {reason}.")]
+    Secrets { place: String, reason: String },
     #[error("No relay is running on port {port}, and starting one failed: {reason}.")]
     RelayStart {
         port: u16,
@@ -170,6 +172,7 @@ impl Error {
             Self::NodeTooOld(_) => "node-too-old",
             Self::NoNpm => "no-npm",
             Self::Install(_) => "no-package",
+            Self::Secrets { .. } => "secrets",
             Self::RelayStart { .. } | Self::NotARelay(_) => "no-relay",
             Self::ForeignRelay(_) => "foreign-relay",
             Self::RelayElsewhere { .. } => "relay-elsewhere",
@@ -255,6 +258,7 @@ impl Error {
             Self::RelayStart { output, .. } => {
                 format!("{} Its output is in {}.", audience.step("run `tabwire serve`"), output.display())
             }
+            Self::Secrets { .. } => audience.step("correct that"),
             Self::NotARelay(_) => {
                 audience.step("stop that program, or choose another --port for Tabwire and its extension")
             }

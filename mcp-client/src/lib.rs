@@ -20,6 +20,7 @@ mod progress;
 mod relay;
 mod response;
 mod runner;
+mod secrets;
 mod server;
 mod session;
 mod stdin;
@@ -34,6 +35,7 @@ use std::time::Duration;
 
 pub use browser_report::InstalledBrowser;
 pub use error::{Audience, Error};
+pub use secrets::Secrets;
 pub use server::{http_routes, serve_stdio};
 use tabwire_home::Home;
 use tokio::time::Instant;
@@ -67,6 +69,8 @@ pub struct Settings {
     /// Called with the size of each call and its response, so that the memory of large ones can be
     /// returned to the system.
     pub after_call: Arc<dyn Fn(usize) + Send + Sync>,
+    /// What the agent may type but never sees.
+    pub secrets: Secrets,
     /// Offers the tools that manage browsers, and lists the installed ones for them.
     pub browser_tools: Option<InstalledBrowsers>,
 }

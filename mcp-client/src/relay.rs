@@ -17,6 +17,7 @@ use tokio::time::{Instant, sleep};
 use crate::Settings;
 use crate::error::Error;
 use crate::progress::Progress;
+use crate::secrets;
 
 const START_TIMEOUT: Duration = Duration::from_secs(10);
 /// An extension that lost its relay retries with growing pauses, but connects soon once it has
@@ -191,7 +192,11 @@ fn spawn(settings: &Settings, port: u16, output: File) -> io::Result<Child> {
             child_fd,
         })
     };
-    Command::new(&settings.program)
+    let mut command = Command::new(&settings.program);
+    for variable in secrets::variables() {
+        command.env_remove(variable);
+    }
+    command
         // `tabwire pipe` has inherited these from its client, which would wait for the relay to close
         // them.
         .fd_mappings(vec![nothing(3)?, nothing(4)?])

@@ -134,7 +134,9 @@ impl Session {
             let token = Token::load_or_create(&self.settings.home)?;
             let url = cdp_url(port, &token, self.settings.browser.as_deref());
             let name = self.agent.as_ref().unwrap_or(&self.settings.client_name);
-            let parameters = json!({ "url": url, "name": name, "target": self.target });
+            let secrets = self.settings.secrets.reveal();
+            let parameters =
+                json!({ "url": url, "name": name, "target": self.target, "secrets": secrets });
             let reply = self.request("connect", parameters).await?;
             let Some(Report { kind, message, .. }) = reply.error else {
                 return Ok(());

@@ -27,6 +27,7 @@ In scope:
 - snapshot(locator?, {search, interactive, diff, depth, offset, compact}): the accessibility tree as text; act on its refs with page.locator('aria-ref=e5'). search: text or RegExp, matching lines only. interactive: only elements to act on. diff: only what changed. compact: false for everything
 - screenshot(locator?, {fullPage, labels}): attaches an image; labels: draws the refs
 - logs({level, since, search}): console messages. requests({url, type, status}): what pages loaded, each with await .body()
+- secret('NAME'): stands for a secret of the user in fill() and type(); you never see it
 - dialogs.next = 'accept' | 'dismiss' | text: answers the next dialog; by default it is dismissed
 Example: await page.goto('https://example.com'); snapshot()";
 

@@ -19,6 +19,7 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use crate::error::Error;
 use crate::response::Report;
 use crate::runner::Runner;
+use crate::secrets;
 use memory::MemoryWatch;
 use stderr_tail::StderrTail;
 
@@ -169,7 +170,11 @@ impl Worker {
 fn spawn(runner: &Runner, memory_limit_mib: u64) -> io::Result<Child> {
     // Memory outside of V8's heap counts too, so the heap gets most of the limit and not all of it.
     let heap = format!("--max-old-space-size={}", memory_limit_mib * 3 / 4);
-    Command::new("node")
+    let mut command = Command::new("node");
+    for variable in secrets::variables() {
+        command.env_remove(variable);
+    }
+    command
         .arg(heap)
         .arg(runner.main())
         .current_dir(&runner.folder)

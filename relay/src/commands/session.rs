@@ -1,6 +1,7 @@
 //! What `mcp`, `exec`, `snapshot`, `screenshot` and `tabs` share: options, and one run of code in
 //! the browser.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +9,7 @@ use std::time::Duration;
 use clap::Args;
 use tabwire_home::{Home, State, Token};
 use tabwire_mcp::exec::{self, Run};
-use tabwire_mcp::{Error as McpError, Settings};
+use tabwire_mcp::{Error as McpError, Secrets, Settings};
 
 use crate::commands::browser_name;
 use crate::error::Error;
@@ -36,6 +37,10 @@ pub struct SessionOptions {
     /// Seconds that loading a page may take, unless the code passes a timeout
     #[arg(long, value_name = "SECONDS", default_value_t = 30.0, value_parser = seconds)]
     pub navigation_timeout: f64,
+    /// File with secrets that the code can type with `secret('NAME')` but never sees, as lines of
+    /// NAME=value. Variables of the environment that start with TABWIRE_SECRET_ are secrets, too
+    #[arg(long, value_name = "FILE")]
+    pub secrets: Option<PathBuf>,
     /// Memory limit for running code, in MiB
     #[arg(long, value_name = "MIB", default_value_t = 1024, value_parser = clap::value_parser!(u64).range(128..=1 << 20))]
     pub memory: u64,
@@ -86,6 +91,7 @@ impl SessionOptions {
             image_limit: None,
             memory_mib: self.memory,
             after_call: Arc::new(|_| {}),
+            secrets: Secrets::load(self.secrets.as_deref())?,
             browser_tools: None,
         })
     }

@@ -1,0 +1,65 @@
+/**
+ * Secrets that the user has given to the agent without showing them: the code gets a placeholder, which becomes the secret
+ * only when it is typed into a page. Whatever contains a secret is masked before it leaves this process.
+ */
+
+import { randomUUID } from 'node:crypto';
+
+export class Secrets {
+  /** @type {Map<string, string>} */
+  #values = new Map();
+  /** Makes placeholders that no page can know, and so have typed. */
+  #mark = randomUUID().slice(0, 8);
+
+  /** @param {Record<string, string>} values by name */
+  set(values) {
+    this.#values = new Map(Object.entries(values));
+  }
+
+  /** `secret(name)` for the code. @param {string} name */
+  placeholder = (name) => {
+    if (!this.#values.has(name)) {
+      const known = [...this.#values.keys()].join(', ');
+      throw new Error(
+        known
+          ? `There is no secret '${name}'. There are: ${known}.`
+          : `There is no secret '${name}'. Ask the user to start \`tabwire mcp\` with --secrets FILE.`,
+      );
+    }
+    return this.#placeholderOf(name);
+  };
+
+  /** @param {string} name */
+  #placeholderOf(name) {
+    return `<secret ${name} ${this.#mark}>`;
+  }
+
+  /** Puts secrets in the place of their placeholders. @param {string} text */
+  reveal(text) {
+    let revealed = text;
+    for (const [name, value] of this.#values) {
+      revealed = revealed.replaceAll(this.#placeholderOf(name), () => value);
+    }
+    return revealed;
+  }
+
+  /** Puts a name in the place of every secret, also where it is escaped. @param {string} text */
+  mask(text) {
+    let masked = text;
+    for (const [name, value] of this.#values) {
+      formsOf(value).forEach((form) => (masked = masked.replaceAll(form, `<secret ${name}>`)));
+    }
+    return masked;
+  }
+}
+
+/** A value as it is in text, JSON, addresses, submitted forms and HTML. @param {string} value */
+const formsOf = (value) =>
+  new Set([
+    value,
+    JSON.stringify(value).slice(1, -1),
+    encodeURIComponent(value),
+    new URLSearchParams({ '': value }).toString().slice(1),
+    value.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;'),
+    value.replaceAll('&', '&amp;').replaceAll('"', '&quot;'),
+  ]);

@@ -1,0 +1,96 @@
+/** Secrets: the page gets them, and the agent never does. */
+
+import assert from 'node:assert/strict';
+import { chmod, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { test } from 'node:test';
+
+import { startAgent } from '../harness/agent.mjs';
+import { useChain } from '../harness/chain.mjs';
+
+const PASSWORD = 'correct "horse" & battery';
+const PIN = '97351';
+const LOGIN = `<title>Log in</title><form action="/welcome">
+  <input id="user" name="user"><input id="password" name="password"><button>Log in</button></form>`;
+
+const received = [];
+const shared = useChain({
+  pages: {
+    '/': LOGIN,
+    '/welcome': (request, response) => {
+      received.push(new URL(request.url, 'http://x').searchParams.get('password'));
+      response.setHeader('content-type', 'text/html').end('<title>Welcome</title>');
+    },
+  },
+});
+
+async function withAgent(options, use) {
+  const agent = await startAgent({
+    home: shared.chain.relay.home,
+    port: shared.chain.relay.port,
+    ...options,
+  });
+  try {
+    await use(agent);
+  } finally {
+    await agent.stop();
+  }
+}
+
+async function secretsFile(content, mode = 0o600) {
+  const file = path.join(shared.chain.relay.home.path, 'agent-secrets');
+  await writeFile(file, content);
+  await chmod(file, mode);
+  return file;
+}
+
+test('a secret is typed into the page and masked everywhere else', async () => {
+  const file = await secretsFile(`# for the test\nPASSWORD=${PASSWORD}\n`);
+  const options = { args: ['--secrets', file], env: { TABWIRE_SECRET_PIN: PIN } };
+  await withAgent(options, async (agent) => {
+    const run = (code) => agent.execute(code);
+    await run(`await page.goto('${shared.site.url('/')}')`);
+    for (const code of [
+      `await page.locator('#password').fill(secret('PASSWORD')); page.inputValue('#password')`,
+      'snapshot()',
+      `throw new Error(await page.inputValue('#password'))`,
+      `console.log({ it: await page.inputValue('#password') }); [await page.inputValue('#password')]`,
+      `await page.locator('#missing').fill(secret('PASSWORD'), { timeout: 100 })`,
+      `'x'.repeat(19_990) + await page.inputValue('#password')`,
+    ]) {
+      const { text } = await run(code);
+      assert.ok(!/correct|horse|battery/.test(text), text);
+      assert.match(text, /<secret PA|Timeout 100ms/, code);
+    }
+    const { text: typed } = await run(
+      `await page.locator('#user').click(); await page.keyboard.insertText(secret('PIN')); page.locator('#user').evaluate((input) => input.value === '97' + '351')`,
+    );
+    assert.equal(typed, 'true');
+    const { text } = await run(
+      `await page.locator('button').click(); await page.waitForURL('**/welcome*'); page.url()`,
+    );
+    assert.deepEqual(received, [PASSWORD]);
+    assert.ok(!/correct|horse|battery/.test(text), text);
+    await run('await page.close()');
+  });
+});
+
+test('the code itself has only a placeholder, which a page cannot guess', async () => {
+  const file = await secretsFile('PASSWORD=something long\n');
+  await withAgent({ args: ['--secrets', file] }, async (agent) => {
+    const { text } = await agent.execute(`secret('PASSWORD')`);
+    assert.match(text, /^<secret PASSWORD \w{8}>$/);
+    const guessed = await agent.execute(
+      `await page.goto('${shared.site.url('/')}'); await page.fill('#user', '<secret PASSWORD>'); page.inputValue('#user')`,
+    );
+    assert.equal(guessed.text, '<secret PASSWORD>');
+    const unknown = await agent.execute(`secret('PIN')`);
+    assert.match(unknown.text, /There is no secret 'PIN'\. There are: PASSWORD\./);
+    await agent.execute('await page.close()');
+  });
+});
+
+test('a file that others can read is refused', async () => {
+  const file = await secretsFile('PASSWORD=something long\n', 0o644);
+  await assert.rejects(withAgent({ args: ['--secrets', file] }, () => {}));
+});
