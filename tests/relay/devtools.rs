@@ -2,7 +2,7 @@
 //! closed and shown with plain HTTP.
 
 use serde_json::{Value, json};
-use tabwire_tests::{Client, Relay, http, tab, target_of, until};
+use tabwire_tests::{Client, Relay, ScriptedExtension, http, tab, target_of, until};
 
 #[cfg(target_os = "linux")]
 use crate::peers::{assert_status, request_from};
@@ -223,4 +223,17 @@ async fn page_whose_browser_is_gone_reports_it() {
     relay.until_extension(false).await;
     let error = page.error("Runtime.evaluate", json!({})).await;
     assert_message(&error, "browser");
+}
+
+#[tokio::test]
+async fn page_stays_itself_when_its_browser_is_back() {
+    let (relay, extension) = start_relay(&[], &[1, 2]).await;
+    let mut page = Client::connect_url(&page_urls(&relay).await[1]).await;
+    extension.drop_connection().await;
+    relay.until_extension(false).await;
+    let _extension = ScriptedExtension::connect(&relay, &[tab(1), tab(2)]).await;
+    relay.until_extension(true).await;
+    let info = page.ok("Target.getTargetInfo", json!({})).await;
+    assert_eq!(info["targetInfo"]["targetId"], target_of(2));
+    page.ok("Runtime.evaluate", json!({})).await;
 }

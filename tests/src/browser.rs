@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use axum::Router;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade};
 use axum::extract::{Request, State};
+use axum::http::Uri;
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
 use axum::routing::get;
@@ -20,17 +21,23 @@ use crate::within;
 
 const MAX_MESSAGE: usize = 512 << 20;
 const PATH: &str = "/devtools/browser/0b1c";
+const PAGE_PATH: &str = "/devtools/page/{id}";
 
 pub struct ScriptedBrowser {
     pub port: u16,
     /// Whether requests are accepted and never answered.
     hangs: Arc<AtomicBool>,
     server: JoinHandle<()>,
-    links: mpsc::UnboundedReceiver<WebSocket>,
+    links: mpsc::UnboundedReceiver<BrowserLink>,
 }
 
 /// One WebSocket to the browser. Dropping it resets the connection, without a close frame.
-pub struct BrowserLink(WebSocket);
+#[derive(Debug)]
+pub struct BrowserLink {
+    /// `/devtools/browser/ID` or `/devtools/page/ID`.
+    pub path: String,
+    socket: WebSocket,
+}
 
 impl ScriptedBrowser {
     /// Listens on a free port.
@@ -43,11 +50,12 @@ impl ScriptedBrowser {
         let listener = TcpListener::bind(("127.0.0.1", port)).await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let (sender, links) = mpsc::unbounded_channel();
-        let upgrade = async move |upgrade: WebSocketUpgrade| {
+        let upgrade = async move |uri: Uri, upgrade: WebSocketUpgrade| {
+            let path = uri.path().to_owned();
             upgrade
                 .max_message_size(MAX_MESSAGE)
                 .max_frame_size(MAX_MESSAGE)
-                .on_upgrade(async move |socket| drop(sender.send(socket)))
+                .on_upgrade(async move |socket| drop(sender.send(BrowserLink { path, socket })))
         };
         let hangs = Arc::new(AtomicBool::new(false));
         let routes = Router::new()
@@ -57,7 +65,8 @@ impl ScriptedBrowser {
             )
             .route("/json/list", get(async move || list(port).to_string()))
             .route("/json/protocol", get(async || r#"{"domains" : []}"#))
-            .route(PATH, get(upgrade))
+            .route(PATH, get(upgrade.clone()))
+            .route(PAGE_PATH, get(upgrade))
             .layer(from_fn_with_state(hangs.clone(), answer_or_hang));
         let listener = listener.tap_io(|stream| stream.set_nodelay(true).unwrap());
         let server = tokio::spawn(async move { axum::serve(listener, routes).await.unwrap() });
@@ -81,7 +90,7 @@ impl ScriptedBrowser {
     /// The next WebSocket that the relay opens.
     pub async fn link(&mut self) -> BrowserLink {
         let link = within("the relay opens a WebSocket", self.links.recv()).await;
-        BrowserLink(link.unwrap())
+        link.unwrap()
     }
 
     /// Frees the port. Links stay open until they are dropped. Returns the port.
@@ -96,7 +105,7 @@ impl BrowserLink {
     /// The next message of the client, or of the relay itself.
     pub async fn text(&mut self) -> String {
         loop {
-            match within("receive a message", self.0.recv()).await {
+            match within("receive a message", self.socket.recv()).await {
                 Some(Ok(Message::Text(text))) => return text.to_string(),
                 Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
                 other => panic!("not a text message: {other:?}"),
@@ -134,7 +143,7 @@ impl BrowserLink {
     /// large.
     pub async fn send(&mut self, text: impl Into<String>) {
         let message = Message::Text(text.into().into());
-        let _ = within("send a message", self.0.send(message)).await;
+        let _ = within("send a message", self.socket.send(message)).await;
     }
 
     /// Announces a page with this session.
@@ -152,13 +161,13 @@ impl BrowserLink {
             code: 1000,
             reason: "".into(),
         };
-        let _ = self.0.send(Message::Close(Some(frame))).await;
+        let _ = self.socket.send(Message::Close(Some(frame))).await;
     }
 
     /// Waits until the relay closes the connection.
     pub async fn wait_for_close(&mut self) {
         let closing = async {
-            while let Some(Ok(message)) = self.0.recv().await {
+            while let Some(Ok(message)) = self.socket.recv().await {
                 if matches!(message, Message::Close(_)) {
                     return;
                 }

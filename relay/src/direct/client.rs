@@ -68,7 +68,6 @@ pub struct Client {
     subscriptions: Subscriptions,
     /// The sessions that the browser has announced, in that order. They end with the connection.
     sessions: Vec<Session>,
-    /// The target whose own socket this client uses. `None`: the browser's.
     target: Option<String>,
 }
 
@@ -113,8 +112,9 @@ impl Client {
         }
     }
 
-    pub fn is_of_target(&self) -> bool {
-        self.target.is_some()
+    /// The target whose own socket this client uses. `None`: the browser's.
+    pub fn target(&self) -> Option<&str> {
+        self.target.as_deref()
     }
 
     pub fn has_link(&self, link: LinkId) -> bool {

@@ -324,7 +324,7 @@ impl Hub {
             Link::Opening { recovers: true, .. } | Link::Restoring { .. }
         );
         client.on_lost();
-        if client.is_of_target() {
+        if client.target().is_some() {
             // A target's socket ends with the target. The browser may be well.
             let reason = format!("The target was closed. ({})", loss.reason);
             return client.close(NORMAL, &reason);

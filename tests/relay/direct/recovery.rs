@@ -230,6 +230,24 @@ async fn clients_stay_connected_while_the_browser_is_gone() {
     assert_eq!(seen, ["First.method", "Late.method"]);
 }
 
+/// A page that connects while the browser is looked for gets its own socket, not the browser's.
+#[tokio::test]
+async fn page_that_connects_meanwhile_gets_its_own_socket() {
+    let (relay, browser, _client, link) = start_with_client(MULTI_CLIENT).await;
+    let port = lose(&relay, browser, link).await;
+    let mut browser = ScriptedBrowser::start_on(port).await;
+    let url = format!("ws://127.0.0.1:{}/devtools/page/A1", relay.port);
+    let mut page = Client::connect_url(&format!("{url}?token={}", relay.token())).await;
+    let id = page.send(None, "Page.reload", json!({})).await;
+    let mut links = [browser.link().await, browser.link().await];
+    links.sort_by_key(|link| link.path.clone());
+    let [of_browser, of_page] = &mut links;
+    assert!(of_browser.path.starts_with("/devtools/browser/"));
+    assert_eq!(of_page.path, "/devtools/page/A1");
+    of_page.answer("Page.reload").await;
+    assert_eq!(page.reply_to(id).await, Ok(json!({})));
+}
+
 #[tokio::test]
 async fn lost_connection_of_one_client_does_not_disturb_another() {
     let (relay, mut browser, mut client, link) = start_with_client(MULTI_CLIENT).await;

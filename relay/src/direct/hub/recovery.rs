@@ -54,9 +54,10 @@ impl Hub {
         self.log.connected(&self.runtime, recovered);
         let lost = self.clients.iter();
         let lost = lost.filter(|(_, client)| matches!(client.link, Link::Lost));
-        let lost: Vec<ClientId> = lost.map(|(id, _)| *id).collect();
-        for id in lost {
-            let link = self.open_link(id, None, true);
+        let lost = lost.map(|(id, client)| (*id, client.target().map(str::to_owned)));
+        let lost: Vec<(ClientId, Option<String>)> = lost.collect();
+        for (id, target) in lost {
+            let link = self.open_link(id, target.as_deref(), true);
             if let Some(client) = self.clients.get_mut(&id) {
                 client.link = link;
             }
