@@ -1,8 +1,14 @@
 //! Neither the token nor a browser's secret appears in the relay's output, at any log level, or in
 //! its arguments.
 
+use std::process::Stdio;
+
 use rustix::process::Signal;
-use tabwire_tests::{Client, Relay, ScriptedExtension, StartOptions, http, run, tab};
+use tabwire_tests::{
+    Client, Relay, ScriptedExtension, StartOptions, binary, http, run, tab, within,
+};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::process::Command;
 
 use crate::setup::{attach, evaluate};
 
@@ -53,6 +59,40 @@ async fn trace_logs_do_not_contain_the_token_or_a_secret() {
             assert_eq!(line, None, "in {name}");
         }
     }
+}
+
+/// `tabwire pipe` sends the token to the relay, with a library that logs its requests.
+#[tokio::test]
+async fn trace_log_of_a_pipe_does_not_contain_the_token() {
+    let relay = Relay::start(&[]).await;
+    let _extension = ScriptedExtension::connect(&relay, &[tab(1)]).await;
+    let mut pipe = Command::new("sh")
+        .args(["-c", "exec \"$0\" pipe --join 3<&0 4>&1"])
+        .arg(binary())
+        .env("TABWIRE_HOME", relay.home())
+        .env("TABWIRE_LOG", "trace,tungstenite=trace")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let mut requests = pipe.stdin.take().unwrap();
+    let request = b"{\"id\":1,\"method\":\"Browser.getVersion\"}\0";
+    requests.write_all(request).await.unwrap();
+    let mut replies = BufReader::new(pipe.stdout.take().unwrap());
+    let mut reply = Vec::new();
+    let replied = replies.read_until(0, &mut reply);
+    within("the pipe passes the reply on", replied)
+        .await
+        .unwrap();
+    drop(requests);
+    let output = within("the pipe ends with its client", pipe.wait_with_output()).await;
+    let log = String::from_utf8(output.unwrap().stderr).unwrap();
+    assert!(log.contains("transportMode=\"pipe\""), "{log}");
+    let token = relay.token();
+    let line = log.lines().find(|line| line.contains(&token));
+    assert_eq!(line, None);
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal as _};
 
-use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::filter::{LevelFilter, filter_fn};
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::FormatTime;
@@ -29,9 +29,17 @@ pub fn subscribe(log: &Log, to_stderr: bool) {
         .with_filter(LevelFilter::DEBUG);
     tracing_subscriber::registry()
         .with(filter)
+        .with(filter_fn(|event| !has_secrets(event.target())))
         .with(stderr)
         .with(file)
         .init();
+}
+
+/// Whether a library logs whole requests, which contain the token in their address or headers. No value
+/// of `TABWIRE_LOG` can ask for these.
+fn has_secrets(target: &str) -> bool {
+    let library = target.split("::").next().unwrap_or_default();
+    matches!(library, "tungstenite" | "tokio_tungstenite")
 }
 
 /// Formats times as the other lines of the log have them.
