@@ -157,6 +157,7 @@ mod tests {
             },
             extension: "0.1.0".into(),
             connected,
+            launches: false,
             ownership,
             tabs: 30,
             clients: Vec::new(),

@@ -68,18 +68,26 @@ pub async fn ensure(settings: &Settings, port: u16, progress: &Progress) -> Resu
     })
 }
 
-/// Whether the browser to use is connected.
+/// Whether the browser to use is connected, or is found or launched when a client needs it.
 async fn has_browser(settings: &Settings, port: u16, status: &RelayStatus) -> Result<bool, Error> {
     if let Some(name) = &settings.browser {
-        let connected = connected_browsers(settings, port).await?;
-        return Ok(connected.iter().any(|own| own.eq_ignore_ascii_case(name)));
+        let mut reports = browsers(settings, port).await?.into_iter();
+        return Ok(reports.any(|own| is_available(&own) && own.name.eq_ignore_ascii_case(name)));
     }
     // With several browsers, the relay may prefer one of them.
     if status.browsers > 1 && get_json::<SlotReport>(port, "/client-slot").await.is_err() {
         let connected = connected_browsers(settings, port).await?;
         return Err(Error::SeveralBrowsers(connected));
     }
-    Ok(status.extension || status.launches)
+    if status.extension || status.launches {
+        return Ok(true);
+    }
+    // A debugging port that answers again counts for the relay only when a client sends something.
+    Ok(browsers(settings, port).await?.iter().any(is_available))
+}
+
+fn is_available(report: &BrowserReport) -> bool {
+    report.connected || report.launches
 }
 
 async fn connected_browsers(settings: &Settings, port: u16) -> Result<Vec<String>, Error> {

@@ -120,6 +120,9 @@ pub struct BrowserReport {
     #[serde(default)]
     pub extension: String,
     pub connected: bool,
+    /// Whether the relay launches it when a client needs it.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub launches: bool,
     /// `None` for a browser that the user has opened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ownership: Option<Ownership>,

@@ -10,6 +10,7 @@ use axum::body::Bytes;
 use serde_json::Value;
 use tabwire_home::check_name;
 use tabwire_home::control::Ownership;
+use tokio::sync::Notify;
 
 use super::port::{self, Fault, Version};
 use super::url::BrowserUrl;
@@ -56,6 +57,8 @@ pub struct Browser {
     launcher: Option<Arc<dyn Launcher>>,
     /// Held by whoever looks for the browser.
     recovery: tokio::sync::Mutex<()>,
+    /// Somebody has made sure that the browser is running. The hub may still believe that it is gone.
+    pub running: Notify,
     /// How long to look for a browser that cannot be launched.
     recovery_timeout: Duration,
 }
@@ -78,6 +81,7 @@ impl Browser {
             }),
             launcher: None,
             recovery: tokio::sync::Mutex::default(),
+            running: Notify::new(),
             recovery_timeout,
         })
     }
@@ -94,6 +98,7 @@ impl Browser {
             found: Mutex::new(launcher.launch().await?),
             launcher: Some(launcher),
             recovery: tokio::sync::Mutex::default(),
+            running: Notify::new(),
             recovery_timeout: Duration::ZERO,
         })
     }
@@ -154,6 +159,7 @@ impl Browser {
         if let Some(launcher) = &self.launcher {
             let found = launcher.launch().await?;
             let before = std::mem::replace(&mut *self.found(), found);
+            self.running.notify_one();
             return Ok(if before == found {
                 Recovered::Attached
             } else {

@@ -108,6 +108,7 @@ impl Hub {
         mut upstreams: mpsc::Receiver<Event>,
         mut recoveries: mpsc::UnboundedReceiver<Recovery>,
     ) {
+        let browser = self.browser.clone();
         loop {
             tokio::select! {
                 message = inbox.recv() => match message {
@@ -117,6 +118,9 @@ impl Hub {
                 // The hub has a sender of its own, so these do not end.
                 Some(event) = upstreams.recv() => self.on_events(event, &mut upstreams),
                 Some(recovery) = recoveries.recv() => self.on_recovery(recovery),
+                // HTTP or `tabwire restart` may have launched the browser again. Looking for it is safe
+                // if it is gone once more.
+                () = browser.running.notified() => self.start_recovery(),
             }
         }
     }

@@ -37,12 +37,16 @@ pub async fn status(State(app): State<Arc<App>>) -> Json<RelayStatus> {
     let is_ready = |entry: &&Entry| entry.connections.extension_ready.load(Ordering::Relaxed);
     let pages = |entry: &Entry| entry.connections.pages.load(Ordering::Relaxed);
     let browsers = entries.iter().filter(is_ready).count();
+    let is_launchable = |entry: &Entry| {
+        let direct = entry.direct.as_ref();
+        direct.is_some_and(|browser| browser.is_launchable())
+    };
     Json(RelayStatus {
         status: "ok".to_owned(),
         mode: app.config.client_mode.name().to_owned(),
         extension: browsers > 0,
         browsers,
-        launches: app.launcher.is_on_demand(),
+        launches: app.launcher.is_on_demand() || entries.iter().any(is_launchable),
         targets: entries.iter().map(pages).sum(),
         clients: app.registry.client_count(),
     })
@@ -88,6 +92,10 @@ async fn report(app: &App, entry: &Entry) -> Option<BrowserReport> {
     Some(BrowserReport {
         clients: connections.clients.report(None, true).connected,
         connected: is_connected,
+        launches: match &entry.direct {
+            Some(direct) => direct.is_launchable(),
+            None => app.launcher.launches(Some(&name)),
+        },
         ownership: match &entry.direct {
             Some(direct) => Some(direct.ownership()),
             None => connections

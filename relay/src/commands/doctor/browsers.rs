@@ -142,6 +142,7 @@ mod tests {
             url: Some(format!("http://127.0.0.1:{port}")),
             extension: String::new(),
             connected: false,
+            launches: false,
             ownership: Some(ownership),
             tabs: 0,
             clients: Vec::new(),
