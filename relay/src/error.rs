@@ -122,6 +122,11 @@ pub enum Error {
         argument: &'static str,
         instead: &'static str,
     },
+    #[error("--{argument} cannot be used. {reason}")]
+    RefusedArgument {
+        argument: &'static str,
+        reason: &'static str,
+    },
     #[error("{}", describe_not_launched(name.as_deref(), launched))]
     NotLaunched {
         name: Option<String>,

@@ -13,6 +13,7 @@ use tokio::task::JoinHandle;
 use super::debugging_pipe::DebuggingPipe;
 use super::detect::{Browser, Kind};
 use super::process::LaunchedProcess;
+use super::user_arguments::UserArguments;
 use crate::error::Error;
 
 /// How long it may take to notice that a process has exited.
@@ -33,7 +34,10 @@ const BACKGROUND_FEATURES: [&str; 3] = ["MediaRouter", "OptimizationHints", "Tra
 
 /// Chromium ignores `--load-extension` with this feature.
 const IGNORES_FLAG: &str = "DisableLoadExtensionCommandLineSwitch";
-const DISABLED_FEATURES: &str = "--disable-features=";
+
+// Flags with a list, of which Chromium reads only the last. The user's values are added to ours.
+const DISABLE_FEATURES: &str = "disable-features";
+const LOAD_EXTENSION: &str = "load-extension";
 
 /// How the relay gets at the browser.
 #[derive(Debug, Clone)]
@@ -142,14 +146,22 @@ impl Launch<'_> {
             // Chromium refuses to run as root with its sandbox.
             arguments.push("--no-sandbox".to_owned());
         }
-        let is_features = |argument: &&String| argument.starts_with(DISABLED_FEATURES);
-        arguments.extend(
-            self.arguments
-                .iter()
-                .filter(|own| !is_features(own))
-                .cloned(),
-        );
-        arguments.extend(self.disabled_features(by_pipe));
+        let user = UserArguments::new(self.arguments);
+        let lists = [
+            (DISABLE_FEATURES, self.disabled_features(by_pipe)),
+            (LOAD_EXTENSION, self.loaded_extensions(by_pipe)),
+        ];
+        for (flag, own) in lists {
+            let values: Vec<String> = own
+                .into_iter()
+                .chain(user.values_of(flag).map(str::to_owned))
+                .collect();
+            if !values.is_empty() {
+                arguments.push(format!("--{flag}={}", values.join(",")));
+            }
+        }
+        // Last, because the user's may end with addresses.
+        arguments.extend(user.without(&[DISABLE_FEATURES, LOAD_EXTENSION]));
         // Extensions cannot attach to Chrome's new-tab page; start with a tab that clients can use.
         arguments.push("about:blank".to_owned());
         arguments
@@ -159,8 +171,7 @@ impl Launch<'_> {
         self.headless || self.is_temporary
     }
 
-    /// All features to disable, the user's included, in one argument: the browser reads only the last.
-    fn disabled_features(&self, by_pipe: bool) -> Option<String> {
+    fn disabled_features(&self, by_pipe: bool) -> Vec<String> {
         let mut features: Vec<&str> = Vec::new();
         if matches!(self.access, Access::Extension { .. }) && !by_pipe {
             features.push(IGNORES_FLAG);
@@ -168,9 +179,14 @@ impl Launch<'_> {
         if self.needs_no_background_work() {
             features.extend(BACKGROUND_FEATURES);
         }
-        let own = self.arguments.iter();
-        features.extend(own.filter_map(|argument| argument.strip_prefix(DISABLED_FEATURES)));
-        (!features.is_empty()).then(|| format!("{DISABLED_FEATURES}{}", features.join(",")))
+        features.into_iter().map(str::to_owned).collect()
+    }
+
+    fn loaded_extensions(&self, by_pipe: bool) -> Vec<String> {
+        match self.access {
+            Access::Extension { folder, .. } if !by_pipe => vec![folder.display().to_string()],
+            _ => Vec::new(),
+        }
     }
 }
 
@@ -185,9 +201,7 @@ impl Access {
                 "--remote-debugging-pipe".to_owned(),
                 "--enable-unsafe-extension-debugging".to_owned(),
             ],
-            Self::Extension { folder, .. } => {
-                vec![silent, format!("--load-extension={}", folder.display())]
-            }
+            Self::Extension { .. } => vec![silent],
         }
     }
 }
@@ -259,37 +273,93 @@ pub fn has_display() -> bool {
 mod tests {
     use super::*;
 
-    #[test]
-    fn features_of_the_user_are_disabled_together_with_ours() {
-        let browser = Browser {
-            name: "chromium".to_owned(),
-            kind: Some(Kind::Chromium),
-            path: PathBuf::from("/usr/bin/chromium"),
-        };
-        let access = Access::Extension {
-            folder: PathBuf::from("/e"),
-            load_by: LoadBy::Flag,
-        };
-        let given = [
-            "--disable-features=A,B",
-            "--lang=de",
-            "--disable-features=C",
-        ];
-        let given = given.map(str::to_owned);
-        let launch = Launch {
-            browser: &browser,
+    fn browser(kind: Option<Kind>) -> Browser {
+        Browser {
+            name: "browser".to_owned(),
+            kind,
+            path: PathBuf::from("/usr/bin/browser"),
+        }
+    }
+
+    fn extension(folder: &str, load_by: LoadBy) -> Access {
+        Access::Extension {
+            folder: PathBuf::from(folder),
+            load_by,
+        }
+    }
+
+    fn launch<'a>(browser: &'a Browser, access: &'a Access, arguments: &'a [String]) -> Launch<'a> {
+        Launch {
+            browser,
             profile: Path::new("/p"),
-            access: &access,
+            access,
             headless: false,
             is_temporary: false,
-            arguments: &given,
+            arguments,
+        }
+    }
+
+    /// The arguments for a browser that loads the extension in `/e` by the flag.
+    fn arguments_with(given: &[&str]) -> Vec<String> {
+        let given: Vec<String> = given.iter().map(|own| (*own).to_owned()).collect();
+        let (browser, access) = (browser(None), extension("/e", LoadBy::Flag));
+        launch(&browser, &access, &given).browser_arguments(false)
+    }
+
+    fn starting_with<'a>(arguments: &'a [String], start: &str) -> Vec<&'a String> {
+        let found = arguments.iter().filter(|own| own.starts_with(start));
+        found.collect()
+    }
+
+    #[test]
+    fn lists_of_the_user_are_joined_with_ours() {
+        let arguments = arguments_with(&[
+            "--disable-features=A,B",
+            "--load-extension=/a",
+            "--lang=de",
+            "-disable-features=C",
+        ]);
+        let features = format!("--disable-features={IGNORES_FLAG},A,B,C");
+        assert_eq!(
+            starting_with(&arguments, "--disable-features"),
+            [&features],
+            "{arguments:?}"
+        );
+        let extensions = starting_with(&arguments, "--load-extension");
+        assert_eq!(extensions, ["--load-extension=/e,/a"]);
+        assert!(arguments.contains(&"--lang=de".to_owned()));
+    }
+
+    #[test]
+    fn addresses_of_the_user_do_not_hide_our_flags() {
+        let arguments = arguments_with(&["--", "--load-extension=/a"]);
+        let end = arguments.iter().position(|own| own == "--").unwrap();
+        let (flags, addresses) = arguments.split_at(end);
+        assert_eq!(addresses, ["--", "--load-extension=/a", "about:blank"]);
+        for flag in ["--load-extension=/e", "--disable-features="] {
+            assert_eq!(starting_with(flags, flag).len(), 1, "{flags:?}");
+        }
+    }
+
+    /// Branded Chrome and Edge ignore the flag.
+    #[test]
+    fn extension_is_loaded_by_the_pipe_only_where_the_flag_does_not_work() {
+        let by_pipe = |kind: Option<Kind>, folder: &str, load_by: LoadBy| {
+            launch(&browser(kind), &extension(folder, load_by), &[]).loads_by_pipe()
         };
-        let arguments = launch.browser_arguments(false);
-        let features = arguments
-            .iter()
-            .filter(|own| own.starts_with(DISABLED_FEATURES));
-        let expected = format!("{DISABLED_FEATURES}{IGNORES_FLAG},A,B,C");
-        assert_eq!(features.collect::<Vec<_>>(), [&expected]);
-        assert!(arguments.contains(&given[1]));
+        for (kind, expected) in [
+            (Some(Kind::Chrome), true),
+            (Some(Kind::Edge), true),
+            (Some(Kind::Chromium), false),
+            (Some(Kind::Brave), false),
+            (Some(Kind::Vivaldi), false),
+            (None, false),
+        ] {
+            assert_eq!(by_pipe(kind, "/e", LoadBy::Auto), expected, "{kind:?}");
+            assert!(by_pipe(kind, "/a,b", LoadBy::Auto), "a comma");
+            assert!(by_pipe(kind, "/e", LoadBy::Pipe));
+            assert!(!by_pipe(kind, "/e", LoadBy::Flag));
+        }
+        assert!(!launch(&browser(None), &Access::DebuggingPort, &[]).loads_by_pipe());
     }
 }

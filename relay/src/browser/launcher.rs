@@ -120,7 +120,7 @@ impl Launcher {
         switch: Switch,
     ) -> Result<LaunchReport, Error> {
         self.registry.check_launchable()?;
-        reserved::check(&options.arguments)?;
+        reserved::check(&options.arguments, options.direct)?;
         let browser = detect::choose(options.browser.as_deref())?;
         let is_only = browsers.len() == 1;
         let like = find_like(browsers, options, &browser)?;

@@ -18,5 +18,6 @@ pub mod profile;
 pub mod profile_pairing;
 pub mod program;
 mod reserved;
+mod user_arguments;
 pub mod watchdog;
 mod worker_script;

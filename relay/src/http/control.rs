@@ -73,7 +73,9 @@ fn fail(error: &Error) -> Response {
         | Error::ProfileWithoutPort { .. }
         | Error::LaunchedOtherwise { .. }
         | Error::OnlyBrowserUrl { .. } => StatusCode::CONFLICT,
-        Error::BrowserName(_) | Error::ReservedArgument { .. } => StatusCode::BAD_REQUEST,
+        Error::BrowserName(_) | Error::ReservedArgument { .. } | Error::RefusedArgument { .. } => {
+            StatusCode::BAD_REQUEST
+        }
         _ => StatusCode::SERVICE_UNAVAILABLE,
     };
     let kind = match error {
