@@ -24,6 +24,7 @@ import {
   assertExecutableNoted,
   browserPid,
   browserPids,
+  countedBrowser,
   failing,
   killBrowser,
   runningBrowsers,
@@ -183,9 +184,11 @@ test('a launch that fails does not disconnect the user’s own browser', () =>
     }
   }));
 
-test('the first clients share one launch, and nothing runs before', () =>
-  withRelay(['--launch', CHROMIUM], async ({ home, cdpUrl, status, port }) => {
-    assert.deepEqual(await browserPids(home), []);
+test('the first clients share one launch, and nothing runs before', async (t) => {
+  const { program, starts, remove } = await countedBrowser();
+  t.after(remove);
+  await withRelay(['--launch', program], async ({ home, cdpUrl, status, port }) => {
+    assert.deepEqual([await browserPids(home), await starts()], [[], 0]);
     assert.equal((await status()).launches, true);
     const version = cdpUrl.replace('ws:', 'http:').replace('/cdp', '/json/version');
     const responses = await Promise.all([1, 2, 3].map(() => fetch(version)));
@@ -197,7 +200,9 @@ test('the first clients share one launch, and nothing runs before', () =>
     const browser = await playwright.connectOverCDP(cdpUrl);
     assert.equal(await browser.contexts()[0].pages()[0].evaluate('6 * 7'), 42);
     await browser.close();
-  }));
+    assert.equal(await starts(), 1);
+  });
+});
 
 test('a living client’s next request launches a browser that was killed', () =>
   withRelay(['--launch', CHROMIUM], async ({ home, cdpUrl, waitForExtension }) => {

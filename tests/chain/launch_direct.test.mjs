@@ -16,6 +16,7 @@ import {
   assertExecutableNoted,
   browserPid,
   browserPids,
+  countedBrowser,
   failing,
   isBrowserRunning,
   killBrowser,
@@ -103,8 +104,10 @@ test('switches between the extension and the debugging port at the same address'
     await browser.close();
   }));
 
-test('the first client launches it, and again after it was killed', () =>
-  withRelay(['--launch', CHROMIUM, '--launch-direct'], async ({ home, cdpUrl, status }) => {
+test('the first clients launch it, and again after it was killed', async (t) => {
+  const { program, starts, remove } = await countedBrowser();
+  t.after(remove);
+  await withRelay(['--launch', program, '--launch-direct'], async ({ home, cdpUrl, status }) => {
     assert.deepEqual(await browserPids(home), []);
     const version = cdpUrl.replace('ws:', 'http:').replace('/cdp', '/json/version');
     const responses = await Promise.all([1, 2, 3].map(() => fetch(version)));
@@ -113,11 +116,14 @@ test('the first client launches it, and again after it was killed', () =>
       [200, 200, 200],
     );
     assert.equal((await status()).browsers, 1);
+    assert.equal(await starts(), 1);
     const pid = await browserPid(home);
     await killBrowser(pid);
     assert.equal(await titleInNewContext(cdpUrl), 'direct', 'a new client');
     assert.notEqual(await browserPid(home), pid);
-  }));
+    assert.equal(await starts(), 2);
+  });
+});
 
 test('a failed launch is 503 with the reason, and the relay goes on', () =>
   withRelay(['--launch', '/bin/false', '--launch-direct'], async ({ cdpUrl, status }) => {

@@ -16,6 +16,7 @@ import { promisify } from 'node:util';
 import { chromium as playwright } from 'playwright-core';
 
 import { attachedUrls, inExtension, openTabs } from '../harness/chain.mjs';
+import { browserPid, killBrowser } from '../harness/launched.mjs';
 import { openPopup } from '../harness/popup.mjs';
 import {
   CHROMIUM,
@@ -29,6 +30,7 @@ import {
   temporaryFolder,
   until,
 } from '../harness/processes.mjs';
+import { connectRaw } from '../harness/raw_client.mjs';
 import { startSite } from '../harness/site.mjs';
 
 const run = promisify(execFile);
@@ -77,18 +79,34 @@ test('the printed lines work as printed, and Ctrl-C stops relay and browser', ()
     await untilReady(up);
     assert.equal(await runPrintedLines(up.printed()), "[ '' ]", 'one blank tab');
     assert.ok(!up.printed().includes('token='), 'the token is in the file, not on the screen');
-    const { stdout } = await run('pgrep', ['-P', String(up.child.pid)]);
-    const browserPid = Number(stdout.split('\n')[0]);
-    assert.ok(isRunning(browserPid));
+    const pid = await browserPid(up.home);
+    assert.ok(isRunning(pid));
     up.child.kill('SIGINT');
     const [code] = await once(up.child, 'exit');
     assert.equal(code, 0);
-    assert.ok(!isRunning(browserPid));
+    assert.ok(!isRunning(pid));
     assert.ok(!existsSync(path.join(up.home.path, 'state.json')));
   }));
 
 test('loads the extension over the debugging pipe, as branded Chrome requires', () =>
   withUp(['--browser', CHROMIUM, '--load-by', 'pipe'], untilReady));
+
+test('outlives its browser, which the next request launches again', () =>
+  withUp(['--browser', CHROMIUM], async (up) => {
+    await untilReady(up);
+    const pid = await browserPid(up.home);
+    await killBrowser(pid);
+    await until('`up` notices', () =>
+      up.printed().includes('The browser was closed. It starts again when a client needs it.'),
+    );
+    assert.ok(isRunning(up.child.pid));
+    const url = await readFile(path.join(up.home.path, 'cdp-url'), 'utf8');
+    const client = await connectRaw(url.trim());
+    assert.equal((await client.send('Target.getTargets')).targetInfos.length, 1);
+    assert.notEqual(await browserPid(up.home), pid);
+    await until('`up` notices', () => up.printed().includes('The browser is running again.'));
+    await client.close();
+  }));
 
 test('ends when its browser is unpaired, and pairs it again at the next start', async (t) => {
   const home = await temporaryFolder('up');

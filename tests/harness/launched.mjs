@@ -5,11 +5,11 @@
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { readFile, readdir, readlink } from 'node:fs/promises';
+import { readFile, readdir, readlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 
-import { TABWIRE, startRelay, temporaryFolder, until } from './processes.mjs';
+import { CHROMIUM, TABWIRE, startRelay, temporaryFolder, until } from './processes.mjs';
 
 const run = promisify(execFile);
 
@@ -88,6 +88,16 @@ export async function assertExecutableNoted(home, pid) {
   const [name] = await list(path.join(home.path, 'temporary'));
   const noted = await readFile(path.join(home.path, 'temporary', name, 'process.json'), 'utf8');
   assert.equal(JSON.parse(noted).executable, await readlink(`/proc/${pid}/exe`));
+}
+
+/** A program that starts Chromium. It counts how often it was started. */
+export async function countedBrowser() {
+  const folder = await temporaryFolder('browser');
+  const [program, file] = ['chromium', 'starts'].map((name) => path.join(folder.path, name));
+  const script = `#!/bin/sh\necho >> '${file}'\nexec '${CHROMIUM}' "$@"\n`;
+  await writeFile(program, script, { mode: 0o755 });
+  const starts = async () => (await readFile(file, 'utf8').catch(() => '')).length;
+  return { program, starts, remove: folder.remove };
 }
 
 export const untilBrowserGone = (pid) =>
