@@ -18,6 +18,8 @@ use crate::link::outbox::{self, Outbox};
 
 /// How many bytes of requests can wait for the browser.
 const MAX_WAITING_BYTES: usize = 64 << 20;
+/// What a request that waits takes besides its text.
+const WAITING_OVERHEAD: usize = 64;
 /// Longer parameters of a command that would have to be restored are not kept.
 const MAX_RESTORED: usize = 64 << 10;
 /// The ids of the relay's own requests. They are sent on a new connection before anything of the
@@ -75,6 +77,12 @@ pub struct Client {
 struct Waiting {
     text: String,
     since: Instant,
+}
+
+impl Waiting {
+    fn size(&self) -> usize {
+        self.text.len() + WAITING_OVERHEAD
+    }
 }
 
 /// What the hub has to do after a message of the client.
@@ -174,8 +182,8 @@ impl Client {
     }
 
     fn wait(&mut self, waiting: Waiting) {
+        let size = waiting.size();
         let Waiting { text, since } = &waiting;
-        let size = text.len();
         if !self.waiting.is_empty() && self.waiting_bytes + size > MAX_WAITING_BYTES {
             if let Ok(request) = Request::parse(text) {
                 let refused = CdpError::Refused(
@@ -216,15 +224,17 @@ impl Client {
         }
     }
 
-    /// Sends what waited, in order.
+    /// Sends what waited, in order. What the browser does not read goes on waiting.
     pub fn flush(&mut self) -> Result<(), Overrun> {
         match std::mem::replace(&mut self.link, Link::Lost) {
             Link::Restoring { upstream, .. } => self.link = Link::Open(upstream),
             other => self.link = other,
         }
-        self.waiting_bytes = 0;
-        for Waiting { text, since } in std::mem::take(&mut self.waiting) {
-            if self.on_text(text, since) == Asked::Overrun {
+        while matches!(self.link, Link::Open(_))
+            && let Some(waiting) = self.waiting.pop_front()
+        {
+            self.waiting_bytes = self.waiting_bytes.saturating_sub(waiting.size());
+            if self.on_text(waiting.text, waiting.since) == Asked::Overrun {
                 return Err(Overrun);
             }
         }
@@ -368,3 +378,6 @@ fn empty_reply(request: &Request<'_>) -> String {
     }
     reply.to_string()
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,6 +10,7 @@ use std::time::Instant;
 
 use tabwire_core::ids::ClientId;
 use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 
 use super::browser::{Browser, Recovered};
@@ -72,6 +73,7 @@ pub fn start(start: Start) -> HubSender {
         clients: HashMap::new(),
         last_link: 0,
         slot: None,
+        probe: None,
         memory: Memory::watch(),
     };
     hub.log.state(&hub.runtime);
@@ -97,6 +99,8 @@ struct Hub {
     last_link: u64,
     /// The browser's place, which no extension can take meanwhile. `None` while it is gone.
     slot: Option<ExtensionSlot>,
+    /// Looks for a browser that is gone.
+    probe: Option<JoinHandle<()>>,
     log: Log,
     memory: Memory,
 }

@@ -1,7 +1,7 @@
 //! A browser that goes away: its clients stay connected, and their next request finds it again.
 
 use serde_json::{Value, json};
-use tabwire_tests::{BrowserLink, Client, Relay, ScriptedBrowser, http, until};
+use tabwire_tests::{BrowserLink, Client, Relay, ScriptedBrowser, StartOptions, http, until};
 
 use super::start_with_client;
 use crate::setup::{MULTI_CLIENT, assert_message, auto_attach_params, methods};
@@ -312,6 +312,36 @@ async fn failed_recovery_of_one_of_several_browsers_ends_only_its_clients() {
     assert!(reason.contains("The browser is gone"), "{reason}");
     assert!(relay.is_alive().await);
     // It counts again as soon as its port answers.
+    let mut browser = ScriptedBrowser::start_on(port).await;
+    relay.until_extension(true).await;
+    let mut client = Client::connect(&relay).await;
+    client.send(None, "Some.method", json!({})).await;
+    browser.link().await.expect("Some.method").await;
+}
+
+#[tokio::test]
+async fn browser_is_looked_for_once_however_many_recoveries_fail() {
+    let browser = ScriptedBrowser::start().await;
+    let url = browser.url();
+    let arguments = ["--browser-url", &url, "--browsers", "many"];
+    let relay = Relay::start_with(StartOptions {
+        arguments: &[&["--port", "0", "--recovery-timeout", "0"], &arguments[..]].concat(),
+        environment: &[("TABWIRE_LOG", "debug")],
+        ..StartOptions::default()
+    })
+    .await;
+    let port = browser.stop().await;
+    for attempt in 1..=3 {
+        let mut client = Client::connect(&relay).await;
+        client.send(None, "Some.method", json!({})).await;
+        assert_eq!(client.wait_for_close().await.unwrap().0, 1011);
+        let log = relay.stderr();
+        assert!(
+            log.contains(&format!("recoveryAttempt={attempt} recoveryResult=\"failed\"")),
+            "{log}"
+        );
+        assert_eq!(log.matches("waiting for a browser").count(), 1, "{log}");
+    }
     let mut browser = ScriptedBrowser::start_on(port).await;
     relay.until_extension(true).await;
     let mut client = Client::connect(&relay).await;

@@ -41,6 +41,9 @@ impl Hub {
         if !self.runtime.on_found() {
             return;
         }
+        if let Some(probe) = self.probe.take() {
+            probe.abort();
+        }
         if self.slot.is_none() {
             let identity = Identity {
                 install_id: format!("direct:{}", self.browser.name),
@@ -92,9 +95,13 @@ impl Hub {
     }
 
     /// Looks for a browser that is gone, until it is back.
-    fn probe(&self) {
+    fn probe(&mut self) {
+        if self.probe.is_some() {
+            return;
+        }
+        tracing::debug!(browser = self.browser.name, "waiting for a browser");
         let (browser, events) = (self.browser.clone(), self.recovery_events.clone());
-        tokio::spawn(async move {
+        let probe = tokio::spawn(async move {
             while !events.is_closed() {
                 tokio::time::sleep(PROBE_INTERVAL).await;
                 if browser.version().await.is_ok() {
@@ -103,6 +110,7 @@ impl Hub {
                 }
             }
         });
+        self.probe = Some(probe);
     }
 
     /// For `GET /`.
