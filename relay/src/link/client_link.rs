@@ -69,12 +69,14 @@ impl Candidate {
         if let Some(slot) = Clients::take_slot(connections, info.clone()) {
             return Some(slot);
         }
-        let (holder, held_by) = connections.clients.holder()?;
-        if is_same_program(&info, &held_by).await {
-            Clients::join_slot(connections, holder, info)
-        } else {
-            None
-        }
+        let joined = match connections.clients.holder() {
+            Some((holder, held_by)) if is_same_program(&info, &held_by).await => {
+                Clients::join_slot(connections, holder, info.clone())
+            }
+            _ => None,
+        };
+        // The holder may have left meanwhile.
+        joined.or_else(|| Clients::take_slot(connections, info))
     }
 
     /// Runs the socket of a client that has a slot.
@@ -197,6 +199,42 @@ async fn run(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::ClientMode;
+    use crate::http::peer::Owner;
+    use crate::registry::connections::Connections;
+
+    /// A socket of a user, so that finding its process takes a moment. No process has it.
+    fn candidate() -> Candidate {
+        let uid = rustix::process::geteuid().as_raw();
+        Candidate {
+            headers: HeaderMap::new(),
+            peer: Peer {
+                owner: Owner::User { uid, inode: 0 },
+            },
+            token_generation: 1,
+            named_browser: false,
+        }
+    }
+
+    #[tokio::test]
+    async fn slot_that_becomes_free_during_the_search_is_taken() {
+        let connections = Connections::new(ClientMode::SingleActive, Arc::default());
+        let entry = Entry {
+            id: "".into(),
+            hub: tokio::sync::mpsc::channel(1).0,
+            connections: Arc::new(connections),
+            direct: None,
+        };
+        let held = Clients::take_slot(&entry.connections, candidate().info());
+        assert!(held.is_some());
+        let second = candidate();
+        // The second one finds the slot taken, and the holder leaves while it searches.
+        let (slot, ()) = tokio::join!(second.take_or_join_slot(&entry), async { drop(held) });
+        assert!(slot.is_some());
+        let joined = candidate().take_or_join_slot(&entry).await;
+        assert!(joined.is_some());
+        assert_eq!(entry.connections.clients.report(None, false).clients, 1);
+    }
 
     #[test]
     fn client_is_named_by_its_header_and_else_by_its_library() {

@@ -1,5 +1,5 @@
 //! Chrome's own WebSockets: `/devtools/browser/ID` and `/devtools/page/ID`. A client library that uses
-//! these opens several, so those of one program count as one client.
+//! these opens several, so where only one client can connect, those of one program count as one.
 
 use std::sync::Arc;
 
