@@ -29,7 +29,7 @@ async fn placeholders_are_replaced() {
     );
     let (port, token) = (relay.port, relay.token());
     let expected = format!(
-        "{port} --at=http://localhost:{port}/x ws://127.0.0.1:{port}/cdp?token={token} {token} {{other}}\n"
+        "{port} --at=http://127.0.0.1:{port}/x ws://127.0.0.1:{port}/cdp?token={token} {token} {{other}}\n"
     );
     assert_eq!((exit.code, exit.stdout), (Some(0), expected));
 }

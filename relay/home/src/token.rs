@@ -55,8 +55,8 @@ impl Token {
         own.as_slice().ct_eq(other.as_slice()).into()
     }
 
-    /// Only for the CDP URL.
-    pub(crate) fn reveal(&self) -> &str {
+    /// For addresses and requests of clients. Never log it.
+    pub fn reveal(&self) -> &str {
         &self.0
     }
 }

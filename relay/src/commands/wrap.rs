@@ -77,20 +77,19 @@ struct Values {
 
 impl Values {
     fn new(state: State, token: &Token, browser: Option<&str>) -> Self {
-        let cdp_url = cdp_url(state.port, token, browser);
-        let token = cdp_url
-            .split_once("token=")
-            .map_or("", |(_, rest)| rest.split('&').next().unwrap_or(rest));
         Self {
             port: state.port,
-            token: token.to_owned(),
-            cdp_url,
+            token: token.reveal().to_owned(),
+            cdp_url: cdp_url(state.port, token, browser),
         }
     }
 
     fn replace_in(&self, word: &str) -> String {
+        // Not `localhost`: a client may try ::1 first, where another user's program can listen on this
+        // port, and would be sent the token.
+        let endpoint = format!("http://127.0.0.1:{}", self.port);
         word.replace("{cdp_port}", &self.port.to_string())
-            .replace("{cdp_endpoint}", &format!("http://localhost:{}", self.port))
+            .replace("{cdp_endpoint}", &endpoint)
             .replace("{cdp_url}", &self.cdp_url)
             .replace("{token}", &self.token)
     }
