@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use tokio::task::spawn_blocking;
 
 use super::process_group::ProcessGroup;
 
@@ -22,6 +23,10 @@ impl ProcessIdentity {
             pid,
             started: start_time(pid),
         }
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.pid
     }
 
     pub fn is_alive(&self) -> bool {
@@ -52,7 +57,7 @@ impl LaunchedProcess {
     }
 
     pub fn pid(&self) -> u32 {
-        self.identity.pid
+        self.identity.pid()
     }
 
     /// Notes what the process executes. Call this when the browser is ready: what was started may be
@@ -78,7 +83,10 @@ impl LaunchedProcess {
 
     /// Asks the browser to exit, and kills it if it does not. Returns when nothing is left of it.
     pub async fn stop(&self) {
-        if let Some(group) = self.group().filter(|_| self.is_left()) {
+        let own = self.clone();
+        // Looks at all processes.
+        let is_left = spawn_blocking(move || own.is_left()).await;
+        if let Some(group) = self.group().filter(|_| is_left.unwrap_or(false)) {
             group.stop().await;
         }
     }
@@ -168,16 +176,29 @@ fn process_status(pid: u32, column: &str) -> Option<String> {
     Some(text).filter(|text| !text.is_empty())
 }
 
+/// What the kernel reports about a process.
+#[cfg(target_os = "linux")]
+pub struct Stat {
+    pub group: i32,
+    started: String,
+}
+
 /// `None` also for a process that has exited and that its parent has not waited for.
 #[cfg(target_os = "linux")]
-fn start_time(pid: u32) -> Option<String> {
+pub fn stat(pid: u32) -> Option<Stat> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The second field is the name in parentheses, which may contain anything.
     let (_, fields) = stat.rsplit_once(')')?;
     let mut fields = fields.split_whitespace();
     let state = fields.next()?;
-    let started = fields.nth(18)?;
-    (state != "Z").then(|| started.to_owned())
+    let group = fields.nth(1)?.parse().ok()?;
+    let started = fields.nth(16)?.to_owned();
+    (state != "Z").then_some(Stat { group, started })
+}
+
+#[cfg(target_os = "linux")]
+fn start_time(pid: u32) -> Option<String> {
+    Some(stat(pid)?.started)
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -5,13 +5,19 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 
+use tokio::task::spawn_blocking;
+
 use super::process::is_alive;
+#[cfg(target_os = "linux")]
+use super::process::stat;
 
 /// How long the processes may take to exit before they are killed.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long the kernel may take to end processes that were killed.
 const KILL_TIMEOUT: Duration = Duration::from_secs(2);
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
+/// How often a poll also looks for processes that have exited, but that nobody has waited for.
+const POLLS_PER_SEARCH: u32 = 10;
 
 /// Its id is not given to another process or group as long as the group has members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,14 +46,27 @@ impl ProcessGroup {
     }
 
     async fn exited(self) {
-        while self.has_members() {
+        let mut polls: u32 = 0;
+        while self.exists() {
+            polls += 1;
+            // Usually somebody waits for the processes, so that the group does not exist any more. Looking
+            // at all processes takes longer.
+            if polls.is_multiple_of(POLLS_PER_SEARCH) && !self.has_members().await {
+                return;
+            }
             tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 
-    fn has_members(self) -> bool {
+    /// Whether there are processes, which may have exited.
+    fn exists(self) -> bool {
         test_kill_process_group(self.0).is_ok()
-            && (is_alive(self.0.as_raw_pid().unsigned_abs()) || !self.members().is_empty())
+    }
+
+    async fn has_members(self) -> bool {
+        let is_led = is_alive(self.0.as_raw_pid().unsigned_abs());
+        let members = async || spawn_blocking(move || self.members()).await;
+        is_led || members().await.is_ok_and(|members| !members.is_empty())
     }
 
     /// The processes of the group that have not exited.
@@ -56,8 +75,7 @@ impl ProcessGroup {
         let group = self.0.as_raw_pid();
         let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
         let pids = processes.filter_map(|process| process.file_name().to_str()?.parse().ok());
-        // A process whose parent does not wait for it stays, although it has exited.
-        let is_member = |pid: &u32| group_of(*pid) == Some(group) && is_alive(*pid);
+        let is_member = |pid: &u32| stat(*pid).is_some_and(|own| own.group == group);
         pids.filter(is_member).collect()
     }
 
@@ -75,14 +93,6 @@ impl ProcessGroup {
         };
         text.lines().filter_map(member).collect()
     }
-}
-
-#[cfg(target_os = "linux")]
-fn group_of(pid: u32) -> Option<i32> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The second field is the name in parentheses, which may contain anything.
-    let (_, fields) = stat.rsplit_once(')')?;
-    fields.split_whitespace().nth(2)?.parse().ok()
 }
 
 #[cfg(test)]
@@ -121,7 +131,7 @@ mod tests {
         assert!(group.members().len() >= 2, "a script and its child");
         stop(group, leader).await;
         assert!(group.members().is_empty());
-        assert!(!group.has_members());
+        assert!(!group.has_members().await);
     }
 
     #[tokio::test]

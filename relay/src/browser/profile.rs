@@ -7,7 +7,8 @@ use std::path::Path;
 
 use rustix::io::{Errno, FdFlags};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
-use rustix::process::{Pid, test_kill_process};
+
+use super::process::is_alive;
 
 /// What the lock in a profile says. It is a link that names the browser's host and process, and stays
 /// behind if the browser is killed.
@@ -57,11 +58,6 @@ pub fn open_by(profile: &Path) -> Option<u32> {
     let owner = fs::metadata(profile).ok()?.uid();
     let is_own = owner == rustix::process::geteuid().as_raw();
     (is_own && is_alive(pid) && listens(profile)).then_some(pid)
-}
-
-pub fn is_alive(pid: u32) -> bool {
-    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
-    pid.is_some_and(|pid| test_kill_process(pid).is_ok())
 }
 
 /// The debugging port of a browser, and the path of its WebSocket, which only those who can read the

@@ -13,10 +13,9 @@ use tokio::sync::{Mutex, watch};
 
 use super::detect::Browser;
 use super::launch::{Access, Launch, RunningBrowser};
-use super::leftovers;
-use super::process::LaunchedProcess;
+use super::process::{LaunchedProcess, ProcessIdentity};
 use super::profile::{self, ActivePort};
-use super::watchdog::{Remains, Watchdog};
+use super::watchdog::Watchdog;
 use crate::direct::{self, BrowserUrl};
 use crate::error::Error;
 
@@ -54,7 +53,7 @@ pub struct Plan {
 enum Process {
     NotStarted,
     /// The profile was open already, in this process.
-    Attached(u32),
+    Attached(ProcessIdentity),
     Launched(Box<RunningBrowser>, LaunchedProcess),
     /// Stopped for good.
     Closed,
@@ -118,7 +117,7 @@ impl Program {
             self.recoveries.fetch_add(1, Ordering::Relaxed);
         }
         let started = if let Some(pid) = profile::open_by(&self.plan.profile) {
-            *process = Process::Attached(pid);
+            *process = Process::Attached(ProcessIdentity::of(pid));
             Started {
                 ownership: Ownership::Attached,
                 pid,
@@ -180,16 +179,9 @@ impl Program {
         loaded.map(|()| pid)
     }
 
-    /// Lets the watchdog and the next relay recognize the browser if this relay is killed.
     fn report(&self, process: &LaunchedProcess) {
-        // The watchdog first, because until it knows, nobody would stop the browser.
-        self.watchdog.on_launched(Remains {
-            process: process.clone(),
-            folder: self.plan.temporary.clone(),
-        });
-        if let Some(folder) = &self.plan.temporary {
-            leftovers::write_process(folder, process);
-        }
+        let temporary = self.plan.temporary.as_deref();
+        self.watchdog.on_launched(process, temporary);
     }
 
     /// Call this when the browser's extension has connected.
@@ -324,9 +316,9 @@ impl Process {
     /// Which process the browser is, if it is running.
     fn running(&self) -> Option<Started> {
         match self {
-            Self::Attached(pid) if profile::is_alive(*pid) => Some(Started {
+            Self::Attached(identity) if identity.is_alive() => Some(Started {
                 ownership: Ownership::Attached,
-                pid: *pid,
+                pid: identity.pid(),
             }),
             Self::Launched(running, _) if running.is_running() => Some(Started {
                 ownership: Ownership::Launched,
@@ -343,5 +335,21 @@ impl direct::Launcher for Program {
             let mut process = self.process.lock().await;
             self.ensure_port(&mut process).await
         }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn attached_browser_is_gone_although_its_process_id_was_reused() {
+        let own = ProcessIdentity::of(std::process::id());
+        let running = Process::Attached(own).running();
+        assert_eq!(running.map(|own| own.pid), Some(std::process::id()));
+        let earlier = format!(r#"{{"pid":{},"started":"1"}}"#, std::process::id());
+        let earlier = serde_json::from_str(&earlier).unwrap();
+        assert_eq!(Process::Attached(earlier).running(), None);
     }
 }

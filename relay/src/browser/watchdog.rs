@@ -1,13 +1,13 @@
 //! The watchdog: a process that outlives a relay that is killed, and cleans up after it. It ends the
 //! browsers that the relay launched, removes their temporary folders, and removes the relay's files.
 //!
-//! The relay tells it over a pipe what there is to clean up. When the pipe closes, the relay has
+//! The relay writes to a pipe what there is to clean up. When the pipe closes, the relay has
 //! ended, however it ended; whatever it has not cleaned up by then is left to the watchdog.
 
 use std::fs::File;
 use std::io::{self, BufRead, Write as _};
 use std::os::unix::process::CommandExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
@@ -70,9 +70,17 @@ impl Watchdog {
         }
     }
 
-    /// Also when more is known about a browser that was launched before.
-    pub fn on_launched(&self, remains: Remains) {
-        self.send(&Message::Launched(remains));
+    /// Lets the watchdog and the next relay recognize a browser if this process is killed. Also when
+    /// more is known about one that was launched before. `temporary`: its folder, if it has one.
+    pub fn on_launched(&self, process: &LaunchedProcess, temporary: Option<&Path>) {
+        // The watchdog first, because until it knows, nobody would stop the browser.
+        self.send(&Message::Launched(Remains {
+            process: process.clone(),
+            folder: temporary.map(Path::to_owned),
+        }));
+        if let Some(folder) = temporary {
+            leftovers::write_process(folder, process);
+        }
     }
 
     pub fn on_stopped(&self, pid: u32) {

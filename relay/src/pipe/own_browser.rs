@@ -13,7 +13,7 @@ use super::client_pipe::{ClientPipe, HangUp};
 use crate::browser::detect::Browser;
 use crate::browser::launch::RunningBrowser;
 use crate::browser::process::LaunchedProcess;
-use crate::browser::watchdog::{Remains, Watchdog};
+use crate::browser::watchdog::Watchdog;
 use crate::browser::{leftovers, profile};
 use crate::error::Error;
 
@@ -67,15 +67,9 @@ impl OwnBrowser {
         Ok(own)
     }
 
-    /// Lets the watchdog and the next relay recognize the browser if this process is killed.
     fn report(&self) {
-        if let Some(folder) = &self.temporary {
-            leftovers::write_process(folder, &self.process);
-        }
-        self.watchdog.on_launched(Remains {
-            process: self.process.clone(),
-            folder: self.temporary.clone(),
-        });
+        let temporary = self.temporary.as_deref();
+        self.watchdog.on_launched(&self.process, temporary);
     }
 
     /// Resolves when the browser has exited, which it does when its client closes the pipe, or when it
