@@ -171,6 +171,12 @@ async fn pages_are_opened_closed_and_shown_with_plain_http() {
         assert_eq!((response.status, response.body.as_str()), (200, body));
         assert!(extension.call_names().contains(&call.to_owned()));
     }
+    let called = extension.call_names().len();
+    for path in ["close", "activate"] {
+        let path = format!("/json/{path}/{}", target_of(1));
+        assert_eq!(request(&relay, "HEAD", &path).await.status, 405);
+    }
+    assert_eq!(extension.call_names().len(), called, "HEAD changes nothing");
     let names = extension.call_names();
     assert!(!names.contains(&"attachTab".to_owned()), "{names:?}");
     assert_eq!(get(&relay, "/client-slot").await["busy"], false);

@@ -74,13 +74,17 @@ pub fn head(port: u16, method: &str, path: &str, headers: &[(&str, &str)]) -> St
 /// Sends these bytes and reads one response.
 pub async fn exchange(port: u16, bytes: impl AsRef<[u8]>) -> (TcpStream, Response) {
     let mut stream = connect(port).await;
-    stream.write_all(bytes.as_ref()).await.unwrap();
-    let response = within("read an HTTP response", read_response(&mut stream)).await;
+    let bytes = bytes.as_ref();
+    stream.write_all(bytes).await.unwrap();
+    // The response to HEAD has no body, although it has a length.
+    let has_body = !bytes.starts_with(b"HEAD ");
+    let reading = read_response(&mut stream, has_body);
+    let response = within("read an HTTP response", reading).await;
     (stream, response)
 }
 
 /// Reads no byte more than the response: a WebSocket's first message may follow it.
-async fn read_response(stream: &mut TcpStream) -> Response {
+async fn read_response(stream: &mut TcpStream, has_body: bool) -> Response {
     let mut received = Vec::new();
     while !received.ends_with(b"\r\n\r\n") {
         read_more(stream, &mut received, 1).await;
@@ -90,6 +94,7 @@ async fn read_response(stream: &mut TcpStream) -> Response {
     let length: usize = head
         .lines()
         .find_map(|line| line.strip_prefix("content-length: "))
+        .filter(|_| has_body)
         .map_or(0, |length| length.parse().unwrap());
     while received.len() < body_start + length {
         let missing = body_start + length - received.len();

@@ -3,7 +3,6 @@
 //! disconnects.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Json;
 use axum::extract::rejection::JsonRejection;
@@ -16,11 +15,8 @@ use serde_json::{Value, json};
 use crate::app::App;
 use crate::http::guard::{Refusal, TokenGeneration, refusal};
 use crate::link::client_link::{client_name, conflict};
-use crate::link::local_client::{LocalClient, RequestError};
+use crate::link::local_client::{LocalClient, RequestError, Unfinished};
 use crate::registry::clients::{ClientInfo, Clients};
-
-/// The relay gives up on pages by itself; this is for navigations that a server never answers.
-const TIMEOUT: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -58,22 +54,21 @@ pub async fn run(
     let Some(slot) = Clients::take_slot(&entry.connections, info) else {
         return conflict(&entry);
     };
-    let mut client = LocalClient::connect(slot, entry.hub, app.config.outbox_limit).await;
-    // In its own task, so that the client disconnects even if the request is abandoned.
-    let running = tokio::spawn(async move {
-        let outcome = tokio::time::timeout(TIMEOUT, perform(&mut client, &request)).await;
-        client.close().await;
-        outcome
+    let limit = app.config.outbox_limit;
+    let running = LocalClient::run(slot, entry.hub, limit, |client| {
+        Box::pin(async move { perform(client, &request).await })
     });
     match running.await {
-        Ok(Ok(Ok(result))) => Json(json!({ "result": result })).into_response(),
-        Ok(Ok(Err(refused))) => refused.into_response(),
-        Ok(Err(_)) => refusal(
+        Ok(Ok(result)) => Json(json!({ "result": result })).into_response(),
+        Ok(Err(refused)) => refused.into_response(),
+        Err(Unfinished::TimedOut) => refusal(
             StatusCode::GATEWAY_TIMEOUT,
             "The page did not finish in time.",
         )
         .into_response(),
-        Err(_) => refusal(StatusCode::INTERNAL_SERVER_ERROR, "The command failed.").into_response(),
+        Err(Unfinished::Failed) => {
+            refusal(StatusCode::INTERNAL_SERVER_ERROR, "The command failed.").into_response()
+        }
     }
 }
 

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
+use axum::handler::Handler;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::from_fn_with_state;
-use axum::routing::{any, get, post};
+use axum::routing::{MethodRouter, any, get, post};
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::set_header::SetResponseHeaderLayer;
 
@@ -66,11 +67,20 @@ fn chrome_routes() -> Router<Arc<App>> {
         .route("/json/new/", any(targets::new))
         .route("/json/close", any(targets::no_target))
         .route("/json/close/", any(targets::no_target))
-        .route("/json/close/{id}", any(targets::close))
+        .route("/json/close/{id}", get_or_put(targets::close))
         .route("/json/activate", any(targets::no_target))
         .route("/json/activate/", any(targets::no_target))
-        .route("/json/activate/{id}", any(targets::activate))
+        .route("/json/activate/{id}", get_or_put(targets::activate))
         .route("/json/{*command}", any(targets::unknown))
         .route("/devtools/browser/{id}", get(devtools_link::browser))
         .route("/devtools/page/{id}", get(devtools_link::page))
+}
+
+/// For what changes something. By default, HEAD would do the same as GET.
+fn get_or_put<T: 'static>(handler: impl Handler<T, Arc<App>>) -> MethodRouter<Arc<App>> {
+    let refused = async || {
+        let error = "Only GET and PUT are supported.";
+        refusal(StatusCode::METHOD_NOT_ALLOWED, error)
+    };
+    get(handler.clone()).put(handler).head(refused)
 }

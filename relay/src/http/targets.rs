@@ -17,7 +17,7 @@ use crate::http::discovery::{find_target, has_target};
 use crate::http::entrance::Entrance;
 use crate::http::guard::refusal;
 use crate::link::client_link::{Candidate, conflict};
-use crate::link::local_client::{LocalClient, RequestError};
+use crate::link::local_client::{LocalClient, RequestError, Unfinished};
 use crate::registry::Entry;
 
 /// Opens a page, in the background. The address is the whole query, apart from the relay's own
@@ -40,8 +40,8 @@ pub async fn new(
         Ok(entry) => entry,
         Err(refused) => return refused.into_response(),
     };
-    let is_own = |parameter: &str| is_own_parameter(&app, parameter);
-    let url = address_in(request.uri().query().unwrap_or_default(), is_own);
+    let is_token = |token: &str| app.secrets.check_token(token).is_some();
+    let url = address_in(request.uri().query().unwrap_or_default(), is_token);
     let params = json!({ "url": url, "background": true });
     let created = match perform(&app, &entry, &candidate, "Target.createTarget", params).await {
         Ok(created) => created,
@@ -126,44 +126,56 @@ async fn perform(
         return Err(conflict(entry));
     };
     let (hub, limit) = (entry.hub.clone(), app.config.outbox_limit);
-    // In its own task, so that the client disconnects even if the request is abandoned.
-    let running = tokio::spawn(async move {
-        let mut client = LocalClient::connect(slot, hub, limit).await;
-        let outcome = client.request(None, method, params).await;
-        client.close().await;
-        outcome
+    let request = LocalClient::run(slot, hub, limit, |client| {
+        Box::pin(client.request(None, method, params))
     });
-    match running.await {
+    match request.await {
         Ok(Ok(result)) => Ok(result),
         Ok(Err(RequestError::Cdp { message })) => {
             Err((StatusCode::INTERNAL_SERVER_ERROR, message).into_response())
         }
-        Ok(Err(RequestError::Disconnected)) | Err(_) => {
+        Err(Unfinished::TimedOut) => {
+            let error = "The browser did not respond in time.";
+            Err(refusal(StatusCode::GATEWAY_TIMEOUT, error).into_response())
+        }
+        Ok(Err(RequestError::Disconnected)) | Err(Unfinished::Failed) => {
             let error = "The relay has closed the connection.";
             Err(refusal(StatusCode::SERVICE_UNAVAILABLE, error).into_response())
         }
     }
 }
 
-/// Whether a parameter is for the relay. An address can have a parameter `token` of its own.
-fn is_own_parameter(app: &App, parameter: &str) -> bool {
-    let token = parameter.strip_prefix("token=");
-    token.is_some_and(|token| app.secrets.check_token(token).is_some())
-        || parameter.starts_with("browser=")
-}
-
 /// The address in the query of `/json/new`, which clients escape or not. The relay's own parameters
-/// stand before or after it.
-fn address_in(query: &str, is_own: impl Fn(&str) -> bool) -> String {
+/// stand before or after it. An address can have a parameter `token` of its own, but the relay's must
+/// not reach a website, wherever it stands.
+fn address_in(query: &str, is_token: impl Fn(&str) -> bool) -> String {
+    let has_token = |part: &str| part.strip_prefix("token=").is_some_and(&is_token);
+    let is_own = |part: &str| has_token(part) || part.starts_with("browser=");
     let mut parts: Vec<&str> = query.split('&').collect();
     while parts.last().is_some_and(|part| is_own(part)) {
         parts.pop();
     }
     let own = parts.iter().take_while(|part| is_own(part)).count();
     let address = parts.get(own..).unwrap_or_default().join("&");
-    percent_decode_str(&address)
-        .decode_utf8_lossy()
-        .into_owned()
+    let address = percent_decode_str(&address).decode_utf8_lossy();
+    without(&address, has_token)
+}
+
+/// An address without certain parameters.
+fn without(address: &str, is_removed: impl Fn(&str) -> bool) -> String {
+    const SEPARATORS: [char; 3] = ['?', '&', '#'];
+    let mut kept = String::with_capacity(address.len());
+    for part in address.split_inclusive(SEPARATORS) {
+        let parameter = part.trim_end_matches(SEPARATORS);
+        if !is_removed(parameter) {
+            kept.push_str(part);
+        } else if !part.ends_with('&') {
+            // The last one: what separated it is left over.
+            kept.pop();
+            kept.push_str(part.strip_prefix(parameter).unwrap_or_default());
+        }
+    }
+    kept
 }
 
 #[cfg(test)]
@@ -172,7 +184,7 @@ mod tests {
 
     #[test]
     fn address_is_the_query_without_the_relays_own_parameters() {
-        let is_own = |part: &str| part == "token=T" || part.starts_with("browser=");
+        let is_token = |token: &str| token == "T";
         for (query, expected) in [
             ("", ""),
             ("token=T", ""),
@@ -191,8 +203,23 @@ mod tests {
                 "https://a.test/?b&token=T&browser=edge",
                 "https://a.test/?b",
             ),
+            (
+                "https://a.test/?b=1&token=T&c=2",
+                "https://a.test/?b=1&c=2",
+            ),
+            ("https://a.test/?token=T&c=2", "https://a.test/?c=2"),
+            ("https://a.test/?token=T#top", "https://a.test/#top"),
+            ("https://a.test/#token=T", "https://a.test/"),
+            (
+                "token=T&https%3A%2F%2Fa.test%2F%3Fb%3D1%26token%3DT%26c",
+                "https://a.test/?b=1&c",
+            ),
+            (
+                "https://a.test/?b=1&browser=edge&c=2&token=T",
+                "https://a.test/?b=1&browser=edge&c=2",
+            ),
         ] {
-            assert_eq!(address_in(query, is_own), expected, "{query}");
+            assert_eq!(address_in(query, is_token), expected, "{query}");
         }
     }
 }

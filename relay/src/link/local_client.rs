@@ -1,12 +1,19 @@
 //! A client inside this process: sends CDP requests to a hub and reads the replies, without a
 //! socket.
 
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::outbox::{Drain, outbox};
 use crate::hub::{ConnectedTo, HubSender, ToHub};
 use crate::registry::clients::ClientSlot;
+
+/// The relay gives up on pages by itself; this is for navigations that a server never answers, and for
+/// an extension that does not respond.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 pub struct LocalClient {
     slot: ClientSlot,
@@ -18,6 +25,13 @@ pub struct LocalClient {
 pub enum RequestError {
     Cdp { message: String },
     Disconnected,
+}
+
+/// Why there is no outcome.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Unfinished {
+    TimedOut,
+    Failed,
 }
 
 #[derive(Deserialize)]
@@ -34,8 +48,23 @@ struct CdpError {
 }
 
 impl LocalClient {
-    /// Call `close` when done.
-    pub async fn connect(slot: ClientSlot, hub: HubSender, limit: usize) -> Self {
+    /// Connects, works for a limited time, and disconnects, even if whoever waits for it has left.
+    pub async fn run<T: Send + 'static>(
+        slot: ClientSlot,
+        hub: HubSender,
+        limit: usize,
+        work: impl FnOnce(&mut Self) -> BoxFuture<'_, T> + Send + 'static,
+    ) -> Result<T, Unfinished> {
+        let running = tokio::spawn(async move {
+            let mut client = Self::connect(slot, hub, limit).await;
+            let outcome = tokio::time::timeout(TIMEOUT, work(&mut client)).await;
+            client.close().await;
+            outcome.map_err(|_| Unfinished::TimedOut)
+        });
+        running.await.unwrap_or(Err(Unfinished::Failed))
+    }
+
+    async fn connect(slot: ClientSlot, hub: HubSender, limit: usize) -> Self {
         let (outbox, messages) = outbox(limit);
         slot.open(outbox.clone());
         let _ = hub
@@ -82,7 +111,49 @@ impl LocalClient {
         Err(RequestError::Disconnected)
     }
 
-    pub async fn close(self) {
+    async fn close(self) {
         let _ = self.hub.send(ToHub::ClientClosed(self.slot.client)).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use tokio::sync::mpsc;
+
+    use super::*;
+    use crate::config::ClientMode;
+    use crate::registry::clients::{ClientInfo, Clients};
+    use crate::registry::connections::Connections;
+
+    #[tokio::test(start_paused = true)]
+    async fn request_that_is_never_answered_ends_and_frees_its_slot() {
+        let connections = Connections::new(ClientMode::SingleActive, Arc::default());
+        let connections = Arc::new(connections);
+        let info = ClientInfo {
+            name: String::new(),
+            process: None,
+            peer: None,
+            token_generation: 1,
+            named_browser: false,
+        };
+        let slot = Clients::take_slot(&connections, info).unwrap();
+        let (hub, mut messages) = mpsc::channel(8);
+        let running = LocalClient::run(slot, hub, 1 << 10, |client| {
+            Box::pin(client.request(None, "Some.method", json!({})))
+        });
+        assert_eq!(running.await.err(), Some(Unfinished::TimedOut));
+        assert_eq!(connections.client_count(), 0);
+        let mut received = Vec::new();
+        while let Some(message) = messages.recv().await {
+            received.push(match message {
+                ToHub::ClientOpened(..) => "opened",
+                ToHub::ClientText(..) => "text",
+                ToHub::ClientClosed(_) => "closed",
+                _ => "other",
+            });
+        }
+        assert_eq!(received, ["opened", "text", "closed"]);
     }
 }
