@@ -11,6 +11,7 @@ mod folder;
 mod log_file;
 mod pairing;
 mod pairing_file;
+mod printable;
 mod proof;
 mod query;
 mod state;
@@ -25,6 +26,7 @@ pub use pairing::{
     InUse, NameFault, Origin, PairedBrowser, PairingId, Pairings, Verdict, check_name,
 };
 pub use pairing_file::now;
+pub use printable::{is_unsafe, printable};
 pub use proof::{Handshake, PROTOCOL, Role, Secret, is_install_id, is_nonce, new_nonce};
 pub use query::{
     BrowserReport, ClientReport, RelayStatus, SlotReport, TabInUse, get_json, get_json_with_token,

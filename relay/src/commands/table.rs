@@ -1,5 +1,7 @@
 //! How commands print lists for people: columns, counts and ages.
 
+const MAX_TEXT: usize = 100;
+
 /// Prints rows with aligned columns, indented.
 pub fn print<const N: usize>(rows: impl Iterator<Item = [String; N]>) {
     let rows: Vec<[String; N]> = rows.collect();
@@ -38,9 +40,9 @@ pub fn age(now: u64, then: u64) -> String {
     count(usize::try_from(number).unwrap_or(usize::MAX), noun)
 }
 
-/// Without control characters, which a page could put into its title.
+/// Without what a page could put into its title to change how the rest is shown.
 pub fn printable(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control()).take(100).collect()
+    tabwire_home::printable(text, MAX_TEXT)
 }
 
 #[cfg(test)]

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use tabwire_core::handshake::{self, Browser, Busy, Challenge, Hello, Welcome};
-use tabwire_home::{Handshake, PROTOCOL, PairingId, Verdict, is_install_id, is_nonce, new_nonce};
+use tabwire_home::{
+    Handshake, PROTOCOL, PairingId, Verdict, is_install_id, is_nonce, new_nonce, printable,
+};
 use tokio::time::timeout;
 
 use super::socket::close_after;
@@ -163,7 +165,7 @@ pub async fn introduce(
     let Some(pairing) = &identity.pairing else {
         return Ok((Browser::unknown(), UNPAIRED.to_owned()));
     };
-    let browser = printable(read::<Browser>(reader, "browser").await?);
+    let browser = limited(&read::<Browser>(reader, "browser").await?);
     match record(app, pairing.clone(), &identity.install_id, &browser).await {
         Ok(Some(name)) => Ok((browser, name)),
         Ok(None) => Err(Close::new(NOT_PAIRED, "This browser is no longer paired.")),
@@ -177,16 +179,12 @@ pub async fn introduce(
 }
 
 /// These texts are shown to people and kept in files.
-fn printable(browser: Browser) -> Browser {
-    let limited = |text: &str, length| {
-        let characters = text.chars().filter(|c| !c.is_control());
-        characters.take(length).collect::<String>()
-    };
+fn limited(browser: &Browser) -> Browser {
     Browser {
-        version: limited(&browser.version, 40),
-        product: limited(&browser.product, 80),
-        user_agent: limited(&browser.user_agent, 500),
-        brand: limited(&browser.brand, 20),
+        version: printable(&browser.version, 40),
+        product: printable(&browser.product, 80),
+        user_agent: printable(&browser.user_agent, 500),
+        brand: printable(&browser.brand, 20),
     }
 }
 

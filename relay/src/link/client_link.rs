@@ -8,6 +8,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use tabwire_core::ids::ClientId;
+use tabwire_home::printable;
 
 use super::outbox::outbox;
 use super::socket;
@@ -153,18 +154,11 @@ pub fn conflict(entry: &Entry) -> Response {
 pub fn client_name(headers: &HeaderMap) -> String {
     let text = |name| {
         let value = String::from_utf8_lossy(headers.get(name)?.as_bytes()).into_owned();
-        let printable = value.trim().chars().filter(|c| !changes_layout(*c));
-        Some(printable.take(MAX_NAME).collect::<String>()).filter(|name| !name.is_empty())
+        Some(printable(value.trim(), MAX_NAME)).filter(|name| !name.is_empty())
     };
     text(CLIENT_NAME)
         .or_else(|| text(header::USER_AGENT))
         .unwrap_or_else(|| "unnamed client".to_owned())
-}
-
-/// Control characters, and those that change the direction of text.
-fn changes_layout(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Finds out which process a client is, which takes a moment.

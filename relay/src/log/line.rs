@@ -5,6 +5,7 @@ use std::fmt::{Display, Write as _};
 use std::time::{Duration, SystemTime};
 
 use tabwire_core::ids::ClientId;
+use tabwire_home::is_unsafe;
 
 /// Longer texts are cut.
 const MAX_EVENT: usize = 4_000;
@@ -134,13 +135,6 @@ pub fn put_escaped(line: &mut String, text: &str, max: usize, is_unsafe: impl Fn
             line.push(c);
         }
     }
-}
-
-/// Control characters, those that end lines or change the direction of text, and invisible ones.
-pub fn is_unsafe(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
 #[cfg(test)]

@@ -6,10 +6,10 @@ use std::io;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::PathBuf;
 
-use tabwire_home::{Home, open_to_read};
+use tabwire_home::{Home, is_unsafe, open_to_read};
 
 use super::file::OLD_FILES;
-use super::line::{is_unsafe, put_escaped};
+use super::line::put_escaped;
 
 const CHUNK_SIZE: usize = 64 << 10;
 /// A line that is longer is divided.
