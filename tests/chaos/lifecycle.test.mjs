@@ -61,6 +61,19 @@ async function pairedTemporary(home) {
   return folders ?? [];
 }
 
+/** What a home keeps on purpose. */
+const KEPT = ['auth-token', 'launched', 'paired.json', 'paired.lock', 'relay.log', 'temporary'];
+
+/** Fails unless nothing is in the home that does not belong there. */
+async function assertOnlyKept(home) {
+  const names = await readdir(home.path);
+  assert.deepEqual(
+    names.filter((name) => !KEPT.includes(name)),
+    [],
+    'nothing else is left in the home',
+  );
+}
+
 /** Fails unless nothing is left of a relay, its children and what it wrote. */
 async function assertNothingLeft(home, port, pids) {
   await untilGone(pids);
@@ -71,6 +84,7 @@ async function assertNothingLeft(home, port, pids) {
   assert.equal(await isListening(port), false, 'the port is free');
   await untilEmpty(home);
   assert.deepEqual(await pairedTemporary(home), [], 'no temporary browser is paired');
+  await assertOnlyKept(home);
 }
 
 for (const [kind, args] of Object.entries(KINDS)) {
@@ -142,6 +156,7 @@ test(`${pipes} times: a pipe with a browser is killed`, TIMEOUT, async () => {
     await untilBrowserGone(browser);
     await untilGone(pids);
     await untilEmpty(home);
+    await assertOnlyKept(home);
   }
   await home.remove();
 });

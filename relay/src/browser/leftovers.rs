@@ -2,6 +2,7 @@
 //! whose owner was killed. A folder whose owner lives is never touched by anyone else.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use std::{fs, io};
 
 use futures_util::future::join_all;
@@ -16,6 +17,10 @@ use crate::error::Error;
 const OWNER_FILE: &str = "owner.json";
 /// In a temporary folder: which browser uses it.
 const PROCESS_FILE: &str = "process.json";
+/// How the folders are called.
+const PREFIX: &str = "browser-";
+/// How long a folder may take to get its owner.
+const CREATE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A folder that belongs to this process.
 pub fn new_folder(home: &Home) -> Result<PathBuf, Error> {
@@ -23,7 +28,7 @@ pub fn new_folder(home: &Home) -> Result<PathBuf, Error> {
     fs::create_dir_all(&parent)?;
     // Created elsewhere, because a relay that starts meanwhile removes a folder without an owner.
     let folder = tempfile::Builder::new()
-        .prefix("browser-")
+        .prefix(PREFIX)
         .tempdir_in(home.path())?;
     let owner = ProcessIdentity::of(std::process::id());
     let text = serde_json::to_string(&owner).map_err(io::Error::from)?;
@@ -84,9 +89,9 @@ fn unpair(home: &Home, folders: &[PathBuf]) {
 pub async fn find_all(home: &Home) -> Vec<PathBuf> {
     let home = home.clone();
     let found = spawn_blocking(move || {
-        let folders = fs::read_dir(home.temporary_folder());
-        let folders = folders.into_iter().flatten().flatten();
-        let folders = folders.map(|folder| folder.path());
+        let created = list(&home.temporary_folder());
+        let begun = list(home.path()).filter(|folder| is_abandoned(folder));
+        let folders = created.chain(begun);
         let left: Vec<PathBuf> = folders.filter(|folder| !has_owner(folder)).collect();
         if !left.is_empty() {
             unpair(&home, &left);
@@ -94,6 +99,20 @@ pub async fn find_all(home: &Home) -> Vec<PathBuf> {
         left
     });
     found.await.unwrap_or_default()
+}
+
+fn list(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path())
+}
+
+/// Whether `new_folder` has begun this one, and was killed before it was done.
+fn is_abandoned(folder: &Path) -> bool {
+    let name = folder.file_name().and_then(|name| name.to_str());
+    let is_new = name.is_some_and(|name| name.starts_with(PREFIX)) && folder.is_dir();
+    let changed = fs::metadata(folder).and_then(|folder| folder.modified());
+    let age = changed.ok().and_then(|changed| changed.elapsed().ok());
+    is_new && age.is_some_and(|age| age > CREATE_TIMEOUT)
 }
 
 /// Stops the browsers that use these folders, and removes the folders.
@@ -118,6 +137,7 @@ mod tests {
     use crate::browser::bundle;
     use std::os::unix::process::CommandExt as _;
     use std::process::{Child, Command};
+    use std::time::SystemTime;
 
     fn new_home() -> (tempfile::TempDir, Home) {
         let folder = tempfile::tempdir().unwrap();
@@ -192,6 +212,23 @@ mod tests {
         assert_eq!(found, std::slice::from_ref(&folder));
         assert_eq!(home.pairings().unwrap().folders().count(), 0);
         assert!(folder.exists());
+    }
+
+    #[tokio::test]
+    async fn folder_that_was_never_finished_is_removed_after_a_while() {
+        let (_guard, home) = new_home();
+        let [begun, recent, other] = ["browser-a", "browser-b", "launched"].map(|name| {
+            let folder = home.path().join(name);
+            fs::create_dir(&folder).unwrap();
+            folder
+        });
+        let long_ago = SystemTime::now() - 2 * CREATE_TIMEOUT;
+        for folder in [&begun, &other] {
+            let opened = fs::File::open(folder).unwrap();
+            opened.set_modified(long_ago).unwrap();
+        }
+        remove_all(&home, find_all(&home).await).await;
+        assert!(!begun.exists() && recent.exists() && other.exists());
     }
 
     #[tokio::test]
