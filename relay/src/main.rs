@@ -16,6 +16,7 @@ mod commands;
 mod config;
 mod direct;
 mod error;
+mod file_limit;
 mod http;
 mod hub;
 mod link;

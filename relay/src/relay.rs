@@ -14,6 +14,7 @@ use crate::browser::leftovers;
 use crate::config::Config;
 use crate::direct;
 use crate::error::Error;
+use crate::file_limit;
 use crate::http::{listener, routes};
 use crate::hub::{HubReport, ToHub};
 use crate::log::{self, Log, Observer};
@@ -36,7 +37,7 @@ pub struct Start {
     /// A browser that is used through its own debugging port.
     pub direct: Option<direct::Browser>,
     pub log: Log,
-    /// What hubs tell about messages.
+    /// For the messages that pass through hubs.
     pub observer: Observer,
 }
 
@@ -60,6 +61,7 @@ impl Relay {
         configure: impl FnOnce(u16) -> Result<Config, Error>,
     ) -> Result<Self, Error> {
         let home = start.home;
+        file_limit::raise();
         let listener = listener::bind(start.port).await?;
         let port = listener.local_addr()?.port();
         let (app, reports) = App::new(configure(port)?, &home, start.observer)?;

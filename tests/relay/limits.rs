@@ -3,7 +3,7 @@
 
 use futures_util::future::join_all;
 use serde_json::json;
-use tabwire_tests::{Client, Relay, ScriptedExtension, http, tab, until};
+use tabwire_tests::{Client, Relay, ScriptedExtension, binary, http, tab, until};
 use tokio::io::AsyncWriteExt as _;
 
 use crate::setup::{
@@ -188,4 +188,32 @@ async fn limits_the_number_of_websockets() {
     })
     .await;
     assert!(relay.is_alive().await);
+}
+
+/// The usual limit is lower than what all clients of a browser with a debugging port may need.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn relay_raises_the_limit_of_open_files() {
+    let home = tempfile::TempDir::new().unwrap();
+    let mut relay = tokio::process::Command::new("sh")
+        .args(["-c", "ulimit -Sn 256; exec \"$0\" serve --port 0"])
+        .arg(binary())
+        .env("TABWIRE_HOME", home.path())
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let limits = format!("/proc/{}/limits", relay.id().unwrap());
+    let state = home.path().join("state.json");
+    until("the relay runs", async || state.exists().then_some(())).await;
+    let limits = std::fs::read_to_string(limits).unwrap();
+    let line = limits
+        .lines()
+        .find(|line| line.starts_with("Max open files"));
+    let mut numbers = line.unwrap().split_whitespace().skip(3);
+    let [soft, hard] =
+        [numbers.next(), numbers.next()].map(|number| number.unwrap().parse::<u64>());
+    assert_eq!(soft, Ok(hard.unwrap_or(u64::MAX).min(4096)));
+    relay.kill().await.unwrap();
 }

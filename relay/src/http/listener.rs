@@ -23,7 +23,8 @@ use crate::http::peer::{self, Peer, Refused};
 const REQUEST_HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_REQUEST_HEAD: usize = 64 << 10;
 /// Plain HTTP connections and WebSockets have separate places, so that neither can take those of
-/// the other. Together they stay below the usual limit of 1,024 open files.
+/// the other. A client of a browser with a debugging port of its own has a second socket, to that port.
+/// `file_limit` makes sure that all of them can be open.
 const MAX_HTTP_CONNECTIONS: usize = 400;
 const MAX_WEBSOCKETS: usize = 512;
 /// Accepting fails mostly when file descriptors run out; some are free again soon.
