@@ -137,7 +137,8 @@ pub fn is_alive(pid: u32) -> bool {
 #[cfg(target_os = "linux")]
 fn command_line(pid: u32) -> Option<Vec<String>> {
     let bytes = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
-    // Chromium rewrites its command line, with spaces instead of zero bytes.
+    // Chromium's helper processes have rewritten theirs, with spaces instead of zero bytes. They do not
+    // count as the browser.
     let text = String::from_utf8_lossy(&bytes).into_owned();
     let arguments = text.split('\0').filter(|argument| !argument.is_empty());
     Some(arguments.map(str::to_owned).collect())

@@ -69,7 +69,7 @@ pub struct Upstream {
     queue: mpsc::UnboundedSender<String>,
     queued: Arc<AtomicUsize>,
     limit: usize,
-    /// Its end tells the task that nobody waits for it.
+    /// Dropping it notifies the task that nobody waits for it.
     _dropped: oneshot::Sender<()>,
 }
 

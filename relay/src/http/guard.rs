@@ -99,7 +99,7 @@ fn admit(
     if !is_post && !may_have_method(path, method) {
         return Err(refusal(
             StatusCode::METHOD_NOT_ALLOWED,
-            "Only GET is supported.",
+            "This method is not supported here.",
         ));
     }
     let needs_token = !matches!(path, "" | "/client-slot" | "/extension");

@@ -203,10 +203,7 @@ mod tests {
                 "https://a.test/?b&token=T&browser=edge",
                 "https://a.test/?b",
             ),
-            (
-                "https://a.test/?b=1&token=T&c=2",
-                "https://a.test/?b=1&c=2",
-            ),
+            ("https://a.test/?b=1&token=T&c=2", "https://a.test/?b=1&c=2"),
             ("https://a.test/?token=T&c=2", "https://a.test/?c=2"),
             ("https://a.test/?token=T#top", "https://a.test/#top"),
             ("https://a.test/#token=T", "https://a.test/"),

@@ -1,5 +1,5 @@
-//! The two kinds of WebSocket between the hub and the outside: clients on `/cdp`, the extension on
-//! `/extension`.
+//! The WebSockets between hubs and the outside: clients on `/cdp` and on Chrome's own paths, the
+//! extension on `/extension`. Also a client inside the relay, which needs no socket.
 
 mod authenticate;
 pub mod client_link;

@@ -1,4 +1,4 @@
-//! What hubs have to say about the messages that pass through them.
+//! Notes what passes through hubs: answered requests, and on request every message.
 
 use std::sync::Arc;
 

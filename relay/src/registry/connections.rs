@@ -17,9 +17,11 @@ pub struct Connections {
     pub clients: Clients,
     last_id: Arc<AtomicU64>,
     pub(super) extension: Mutex<Extension>,
-    /// How many pages there are; 0 without an extension. Written by the hub.
+    /// How many pages there are; 0 without a browser. Written by the hub and, for a browser with a
+    /// debugging port of its own, whenever somebody asks that port.
     pub pages: AtomicUsize,
-    /// Whether the extension is connected and has listed its tabs. Written by the hub.
+    /// Whether the extension is connected and has listed its tabs, or the browser's own debugging port has
+    /// answered. Written by the hub.
     pub extension_ready: AtomicBool,
 }
 

@@ -337,7 +337,9 @@ async fn browser_is_looked_for_once_however_many_recoveries_fail() {
         assert_eq!(client.wait_for_close().await.unwrap().0, 1011);
         let log = relay.stderr();
         assert!(
-            log.contains(&format!("recoveryAttempt={attempt} recoveryResult=\"failed\"")),
+            log.contains(&format!(
+                "recoveryAttempt={attempt} recoveryResult=\"failed\""
+            )),
             "{log}"
         );
         assert_eq!(log.matches("waiting for a browser").count(), 1, "{log}");

@@ -291,7 +291,7 @@ impl NewTarget {
         }
     }
 
-    /// For the extension: size, position and state of the new window, if the client has a wish.
+    /// For the extension: size, position and state of the new window, if the client asks for any.
     fn window_options(&self) -> Option<Box<RawValue>> {
         let bounds = &self.bounds;
         let mut options = serde_json::Map::new();

@@ -20,9 +20,7 @@ const ID: ClientId = ClientId(1);
 struct Nowhere;
 
 impl Launcher for Nowhere {
-    fn launch(
-        &self,
-    ) -> std::pin::Pin<Box<dyn Future<Output = Result<Found, Error>> + Send + '_>> {
+    fn launch(&self) -> std::pin::Pin<Box<dyn Future<Output = Result<Found, Error>> + Send + '_>> {
         let ownership = tabwire_home::control::Ownership::Attached;
         let url = BrowserUrl { port: 1 };
         Box::pin(async move { Ok(Found { url, ownership }) })
