@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { readdir } from 'node:fs/promises';
+import { readFile, readdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
@@ -44,6 +44,17 @@ async function ownerships(home) {
   return Object.fromEntries(connected.map(({ name, ownership }) => [name, ownership]));
 }
 
+/** Checks that the modules of the extension's worker were joined into one valid script. */
+async function assertWorkerIsScript(home) {
+  const folder = path.join(home.path, 'temporary');
+  const [name] = await readdir(folder);
+  const text = await readFile(path.join(folder, name, 'extension/background.js'), 'utf8');
+  assert.doesNotMatch(text, /^(import|export) /m);
+  const script = path.join(home.path, 'worker.cjs');
+  await writeFile(script, text);
+  await run(process.execPath, ['--check', script]);
+}
+
 test('launches, restarts and stops a browser with a temporary profile', () =>
   withRelay([], async ({ home, status, cdpUrl }) => {
     const launched = await tabwire(
@@ -65,6 +76,7 @@ test('launches, restarts and stops a browser with a temporary profile', () =>
       pid: before,
     });
     await assertExecutableNoted(home, before);
+    await assertWorkerIsScript(home);
     assert.equal((await status()).targets, 1);
     assert.match(
       (await tabwire(home, 'status')).stdout,

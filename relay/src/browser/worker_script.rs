@@ -2,8 +2,10 @@
 //! launches. In a new profile, Chrome fetches and stores each module of a worker on its own, which
 //! takes longer than everything else the extension does until it is connected.
 //!
-//! Understands only what the extension's modules use: named imports and exports, no cycles. Each
-//! module becomes a function that runs once, so its own names stay private.
+//! Understands only what the extension's modules use: named imports, exports of one name each, no
+//! cycles. Each module becomes a function that runs once, so its own names stay private. What has no
+//! meaning in a function, such as `import.meta`, is not joined. It reads lines, as Prettier writes them,
+//! and is no parser: a test lets Node.js check the script.
 
 use std::fmt::Write as _;
 
@@ -74,6 +76,9 @@ impl<'a> Module<'a> {
             let length = rest.find(end).map_or(rest.len(), |at| at + end.len());
             let (statement, following) = rest.split_at_checked(length)?;
             rest = following;
+            if !can_be_joined(statement) {
+                return None;
+            }
             if is_import {
                 module.imports.push(Import::parse(statement)?);
             } else if let Some(declaration) = statement.strip_prefix("export ") {
@@ -123,7 +128,40 @@ fn declared_name(declaration: &str) -> Option<&str> {
         .iter()
         .find_map(|kind| declaration.strip_prefix(kind))?;
     let end = name.find(|letter: char| !letter.is_alphanumeric() && letter != '_')?;
-    name.get(..end).filter(|name| !name.is_empty())
+    let (name, value) = name.split_at_checked(end)?;
+    (!name.is_empty() && !declares_another(value)).then_some(name)
+}
+
+/// Whether a line means the same in a function. One that is not indented belongs to no function yet.
+fn can_be_joined(line: &str) -> bool {
+    if line.trim_start().starts_with(['/', '*']) {
+        return true; // A comment, which may name types of other modules.
+    }
+    let mut words = line.split(|c: char| !c.is_alphanumeric() && c != '_');
+    let awaits = words.any(|word| word == "await") && !line.contains("async ");
+    let is_indented = line.starts_with([' ', '\t']);
+    let loads = line.contains("import.meta") || line.contains("import(");
+    !loads && (is_indented || !awaits)
+}
+
+/// Whether another name follows after the first value of a declaration: `= 1, b = 2`. Sees a value of one
+/// line, which is enough for lists of names as people write them.
+fn declares_another(value: &str) -> bool {
+    let (mut depth, mut quote) = (0_u32, None);
+    let mut letters = value.chars();
+    while let Some(letter) = letters.next() {
+        match (quote, letter) {
+            (_, '\\') => drop(letters.next()),
+            (Some(open), letter) if letter == open => quote = None,
+            (Some(_), _) => {}
+            (None, '\'' | '"' | '`') => quote = Some(letter),
+            (None, '(' | '[' | '{') => depth += 1,
+            (None, ')' | ']' | '}') => depth = depth.saturating_sub(1),
+            (None, ',') if depth == 0 => return true,
+            (None, _) => {}
+        }
+    }
+    false
 }
 
 /// The variable that has a module's exports. No module declares a name that starts with `$`.
@@ -162,6 +200,19 @@ mod tests {
     }
 
     #[test]
+    fn lists_and_functions_that_wait_are_joined() {
+        for source in [
+            "export const a = (b, c) => [b, c];\n",
+            "export const a = ', b';\n",
+            "export async function a() {\n  await b();\n}\n",
+            "const a = async () => await b();\n",
+            "/** Whoever must await import.meta. */\nfunction a() {\n  /** @type {import('./b.js').B} */\n}\n",
+        ] {
+            assert!(join_files(&[("main.js", source)]).is_some(), "{source}");
+        }
+    }
+
+    #[test]
     fn anything_else_is_left_to_chrome() {
         for source in [
             "import main from './one.js';\n",
@@ -171,6 +222,13 @@ mod tests {
             "export default 1;\n",
             "export let changing = 1;\n",
             "export { a };\n",
+            "export const a = 1, b = 2;\n",
+            "export const a = [1, 2],\n  b = 2;\n",
+            "await start();\n",
+            "const a = await start();\n",
+            "for await (const a of b) {\n}\n",
+            "run(import.meta.url);\n",
+            "const load = () => import('./one.js');\n",
         ] {
             let script = join_files(&[("main.js", source), ("one.js", "")]);
             assert_eq!(script, None, "{source}");
