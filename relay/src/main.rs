@@ -27,6 +27,7 @@ mod registry;
 mod relay;
 mod secrets;
 mod service;
+mod shell;
 mod signals;
 
 use std::io::Write as _;

@@ -17,7 +17,6 @@ mod screenshot;
 pub mod serve;
 mod service;
 mod session;
-mod shell;
 mod snapshot;
 mod status;
 mod stop;

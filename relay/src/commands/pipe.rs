@@ -13,10 +13,10 @@ use tabwire_home::{Home, RelayStatus, Token, get_json};
 
 use crate::browser::detect;
 use crate::commands::session::{RelayOptions, SessionOptions, seconds};
-use crate::commands::shell::quoted;
 use crate::commands::{absolute, absolute_program, browser_name, exit_code, relay_query};
 use crate::error::Error;
 use crate::pipe::{self, BrowserArguments, ClientPipe, OwnBrowser, Socket};
+use crate::shell::quoted;
 use crate::signals::StopSignals;
 
 #[derive(Debug, Clone, Args)]

@@ -13,6 +13,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::error::Error;
+use crate::shell::quoted;
 
 /// In the first lines of a definition. A file without it is not ours.
 const MARK: &str = "Written by `tabwire service install`";
@@ -237,7 +238,7 @@ fn quote(word: &str) -> String {
     if is_plain(word) {
         word.to_owned()
     } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
+        quoted(word)
     }
 }
 

@@ -9,8 +9,8 @@ use super::repair::Repair;
 use crate::browser::bundle;
 use crate::browser::detect::{Installation, LoadedExtension, Off, Profile};
 use crate::browser::profile_pairing::ProfilePairing;
-use crate::commands::shell::quoted;
 use crate::commands::table;
+use crate::shell::quoted;
 
 const OWN_VERSION: &str = env!("CARGO_PKG_VERSION");
 const RELOAD: &str = "reload the extension at chrome://extensions";

@@ -10,7 +10,7 @@ use super::finding::{Finding, note, ok, problem};
 use super::relay::capitalized;
 use super::repair::Repair;
 use crate::browser::{leftovers, profile};
-use crate::commands::shell::quoted;
+use crate::shell::quoted;
 
 pub fn check(situation: &Situation) -> Vec<Finding> {
     let home = &situation.home;

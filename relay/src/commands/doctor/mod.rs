@@ -20,8 +20,8 @@ use tabwire_home::{BrowserReport, Home, Pairings, RelayStatus, State, get_json};
 use self::finding::{Finding, Severity, problem};
 use crate::browser::detect::{self, Environment, Installation};
 use crate::commands::relay_query;
-use crate::commands::shell::quoted;
 use crate::error::Error;
+use crate::shell::quoted;
 
 #[derive(Debug, Clone, Args)]
 pub struct DoctorOptions {
