@@ -82,8 +82,8 @@ async fn trace_log_of_a_pipe_does_not_contain_the_token() {
     requests.write_all(request).await.unwrap();
     let mut replies = BufReader::new(pipe.stdout.take().unwrap());
     let mut reply = Vec::new();
-    let replied = replies.read_until(0, &mut reply);
-    within("the pipe passes the reply on", replied)
+    let passed = replies.read_until(0, &mut reply);
+    within("the pipe passes the reply on", passed)
         .await
         .unwrap();
     drop(requests);
