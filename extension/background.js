@@ -5,6 +5,7 @@
  */
 
 import { watchDebugger } from './attachments.js';
+import { onDebuggerEvent, reportDownloadsTo } from './downloads.js';
 import { onPopupMessage } from './popup_messages.js';
 import { RelaySession } from './relay_session.js';
 import { addWatcher, showStatus } from './status.js';
@@ -21,10 +22,15 @@ function showCurrentStatus() {
 }
 
 watchDebugger({
-  onEvent: session.forwardEvent.bind(session),
+  onEvent: (tabId, method, params, childSessionId) => {
+    if (!onDebuggerEvent(tabId, method, params)) {
+      session.forwardEvent(tabId, method, params, childSessionId);
+    }
+  },
   onDetached: (tabId, reason) => session.notify('tabDetached', { tabId, reason }),
 });
 watchTabs(session.notify.bind(session));
+reportDownloadsTo(session.notify.bind(session));
 
 // The popup and the welcome page. Whoever opens one wants to know the status now.
 chrome.runtime.onConnect.addListener((watcher) => {

@@ -4,6 +4,7 @@
 
 import { attach, detach, sendCommand } from './attachments.js';
 import { runBrowserCommand } from './browser_commands.js';
+import { controlDownload, watchDownloads } from './downloads.js';
 import { isRestricted } from './policy.js';
 import { describeTab } from './tab_reports.js';
 import { activateTab, createTab, listTabs, loadDiscarded } from './tabs.js';
@@ -67,6 +68,10 @@ const handlers = {
 
   cdpCommand: ({ tabId, method, params, childSessionId }) =>
     sendCommand(tabId, method, params ?? {}, childSessionId),
+
+  watchDownloads: ({ enabled }) => watchDownloads(enabled === true),
+
+  controlDownload: ({ guid, action }) => controlDownload(guid, action),
 
   browserCommand: ({ method, params, tabId }) => runBrowserCommand(method, params ?? {}, tabId),
 };

@@ -6,6 +6,7 @@
 import * as attachments from './attachments.js';
 import { makeBrowserMessage } from './browser_info.js';
 import { runCommand } from './commands.js';
+import { cancelDownloads, discardLeftovers } from './downloads.js';
 import { rememberAccepted, rememberRejected } from './pairing.js';
 import * as protocol from './protocol.js';
 import { RelayLink } from './relay_link.js';
@@ -93,7 +94,11 @@ export class RelaySession {
 
   /** What has to be done once before connecting. */
   async #prepare() {
-    [this.#browserMessage] = await Promise.all([makeBrowserMessage(), attachments.adopt()]);
+    [this.#browserMessage] = await Promise.all([
+      makeBrowserMessage(),
+      attachments.adopt(),
+      discardLeftovers(),
+    ]);
   }
 
   async #readSettings() {
@@ -146,6 +151,7 @@ export class RelaySession {
       if (this.#link.status.state === 'rejected') {
         rememberRejected(this.#pairing.secret);
       }
+      cancelDownloads();
       this.#detachTimer ??= setTimeout(() => this.#detachUnused(), DETACH_AFTER_MS);
     }
   }

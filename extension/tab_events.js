@@ -8,6 +8,7 @@
  * 3. It is withdrawn (`tabRemoved`) when it is closed or goes to a restricted page.
  */
 
+import { onNavigationAborted } from './downloads.js';
 import { isRestricted } from './policy.js';
 import { describeTab, urlOf } from './tab_reports.js';
 import { countChange, forgetClosedTab, forgetTab, tabState } from './tab_state.js';
@@ -154,7 +155,10 @@ function watchNavigation() {
     onDocumentOrError(details, false);
     onNavigated(details, false);
   });
-  navigation.onErrorOccurred.addListener((details) => onDocumentOrError(details, true));
+  navigation.onErrorOccurred.addListener((details) => {
+    onNavigationAborted(details.tabId, details.url);
+    onDocumentOrError(details, true);
+  });
   navigation.onHistoryStateUpdated.addListener((details) => onNavigated(details, true));
   navigation.onReferenceFragmentUpdated.addListener((details) => onNavigated(details, true));
   navigation.onDOMContentLoaded.addListener((details) => {

@@ -1,6 +1,7 @@
 //! The hub: the one task that owns a browser's core. Links send it what their sockets receive, and
 //! it puts the core's outputs into the links' outboxes. It never waits for a socket.
 
+mod placed_file;
 mod usage;
 
 use std::collections::HashMap;
@@ -12,7 +13,9 @@ use std::time::{Duration, Instant};
 
 use tabwire_core::handshake::Browser;
 use tabwire_core::ids::ClientId;
-use tabwire_core::{Answered, CloseReason, Connection, Core, Input, Now, Output, PageSummary};
+use tabwire_core::{
+    Answered, CloseReason, Connection, Core, Input, Now, Output, PageSummary, Placed, Placement,
+};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::error::Error;
@@ -49,6 +52,8 @@ pub enum ToHub {
     ExtensionClosed(u64),
     /// The browser that a client needs cannot be started.
     LaunchFailed(String),
+    /// The file of a download is where clients want it, or cannot get there.
+    FilePlaced(Placed),
     /// The relay stops: detach from all tabs before the links are closed.
     Stop(oneshot::Sender<()>),
     /// Answers `/json/*`.
@@ -246,6 +251,7 @@ impl Hub {
             // Any message makes the hub publish who uses what.
             ToHub::ClientNamed | ToHub::ExtensionText(..) | ToHub::ExtensionClosed(_) => {}
             ToHub::LaunchFailed(reason) => self.feed(Input::LaunchFailed(&reason)),
+            ToHub::FilePlaced(placed) => self.feed(Input::FilePlaced(placed)),
             ToHub::Stop(done) => {
                 self.feed(Input::Stopping);
                 let _ = done.send(());
@@ -302,12 +308,28 @@ impl Hub {
             }
             Output::Answered(answered) => self.log_answer(&answered),
             Output::CloseExtension(reason) => self.close_extension(&reason),
+            Output::PlaceFile(placement) => self.place_file(placement),
             Output::LaunchBrowser => {
                 let wants = HubReport::WantsBrowser(self.own_sender.clone());
                 // Nobody receives it only if the relay is stopping.
                 let _ = self.reports.send(wants);
             }
         }
+    }
+
+    /// Copying a file can take long, so another thread does it.
+    fn place_file(&self, placement: Placement) {
+        let hub = self.own_sender.clone();
+        tokio::spawn(async move {
+            let placing = tokio::task::spawn_blocking(move || placed_file::place(&placement));
+            let Ok(placed) = placing.await else {
+                return;
+            };
+            // Nobody receives it only if the relay is stopping.
+            if let Some(hub) = hub.upgrade() {
+                let _ = hub.send(ToHub::FilePlaced(placed)).await;
+            }
+        });
     }
 
     fn record(&self, way: Way, peer: Peer, text: &str) {

@@ -8,6 +8,8 @@
  */
 
 import { SECRET } from '../harness/handshake.mjs';
+import { FakeDownloads } from './fake_downloads.mjs';
+import { FakeEvent } from './fake_event.mjs';
 
 /** How many operations of Web Crypto are in flight. Node runs them in another thread. */
 let cryptoOperations = 0;
@@ -33,25 +35,6 @@ export async function settle() {
   } while (cryptoOperations > 0);
 }
 
-/** An event of a Chrome API. The test triggers it with `fire`. */
-class FakeEvent {
-  #listeners = new Set();
-
-  addListener(listener) {
-    this.#listeners.add(listener);
-  }
-
-  get hasListeners() {
-    return this.#listeners.size > 0;
-  }
-
-  fire(...args) {
-    for (const listener of this.#listeners) {
-      listener(...args);
-    }
-  }
-}
-
 /** The port that the service worker gets when a popup connects. */
 export class FakePort {
   /** The messages that the worker has posted. */
@@ -75,6 +58,8 @@ export class FakeBrowser {
   windows = new Map();
   /** The cookies of the profile, as `chrome.cookies` describes them. */
   cookies = [];
+  /** The browser's list of downloads. */
+  downloads = new FakeDownloads();
   local = {};
   session = {};
   /** The content of `pairing.json`. */
@@ -186,6 +171,9 @@ export class FakeBrowser {
         update: this.#api('windows.update', () => ({})),
       },
       cookies: this.#makeCookies(),
+      downloads: this.downloads.makeApi((name, implementation) =>
+        this.#api(`downloads.${name}`, implementation),
+      ),
       storage: { local: this.#makeStorage('local'), session: this.#makeStorage('session') },
       alarms: { create: this.#api('alarms.create', () => {}), onAlarm: new FakeEvent() },
       runtime: {

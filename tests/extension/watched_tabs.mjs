@@ -13,6 +13,7 @@ export async function watch(...tabs) {
   return {
     browser,
     sent,
+    load,
     attachments: await load('attachments.js'),
     ...(await load('tab_reports.js')),
     ...(await load('tabs.js')),

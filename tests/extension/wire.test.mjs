@@ -209,6 +209,25 @@ test('tabDetached', async () => {
   );
 });
 
+test('watchDownloads, downloadCreated, controlDownload and downloadChanged', async () => {
+  const browser = browserWith();
+  const socket = await startListed(browser);
+  assert.deepEqual(await callWorker('watchDownloads', socket), {});
+  socket.frames.length = 0;
+  const url = 'https://example.org/report';
+  const guid = '790c48b4-cee2-4755-b32f-b33ff8ccd4ee';
+  const frameId = 'A1B2C3D4E5F60718293A4B5C6D7E8F90';
+  let id;
+  await assertSends('downloadCreated', socket, () => {
+    const begins = { guid, url, frameId, suggestedFilename: 'report.txt' };
+    browser.chrome.debugger.onEvent.fire({ tabId: 412 }, 'Page.downloadWillBegin', begins);
+    id = browser.downloads.start(url);
+  });
+  assert.deepEqual(await callWorker('controlDownload', socket), {});
+  socket.frames.length = 0;
+  await assertSends('downloadChanged', socket, () => browser.downloads.complete(id));
+});
+
 test('pong in reply to ping', async () => {
   const socket = await startListed(browserWith());
   const ping = await fixture('ping', 'to-extension');

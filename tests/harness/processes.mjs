@@ -5,7 +5,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
-import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import net from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -222,6 +222,13 @@ function debuggingUrl(child, log) {
   });
 }
 
+/** Otherwise tests would fill the download folder of whoever runs them. */
+async function chooseDownloadFolder(profile, folder) {
+  await mkdir(path.join(profile, 'Default'));
+  const preferences = { download: { default_directory: folder } };
+  await writeFile(path.join(profile, 'Default/Preferences'), JSON.stringify(preferences));
+}
+
 /**
  * A real headless Chromium, with the extension if a relay is given. Its own debugging port is open
  * too, for what only a test may see: state inside the extension, and how Chrome itself behaves.
@@ -230,6 +237,8 @@ function debuggingUrl(child, log) {
  */
 export async function startChromium({ relay, name, args = [], extensions = [], prepare } = {}) {
   const profile = await temporaryFolder('profile');
+  const downloads = path.join(profile.path, 'Downloads');
+  await chooseDownloadFolder(profile.path, downloads);
   await prepare?.(profile.path);
   const installed = relay && (await installExtension(relay, name));
   const folders = installed ? [installed.path, ...extensions] : extensions;
@@ -240,6 +249,8 @@ export async function startChromium({ relay, name, args = [], extensions = [], p
   return {
     child,
     profile,
+    /** The user's download folder. Chromium creates it. */
+    downloads,
     /** Chromium's own debugging port. */
     ownUrl,
     async stop() {

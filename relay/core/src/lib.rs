@@ -29,6 +29,7 @@ mod tab;
 pub(crate) use protocol::api::MAX_WAITING_BYTES;
 pub use protocol::api::{
     Answered, CloseReason, Config, Connection, Input, Now, OnDisconnect, Output, PageSummary,
+    Place, Placed, Placement,
 };
 pub use protocol::error::CdpError;
 pub use protocol::{cdp, handshake, ids, wire};
@@ -72,6 +73,7 @@ impl Core {
             Input::LaunchFailed(reason) => self.world.link.fail_launch(reason),
             Input::ExtensionText(text) => self.on_extension_text(text),
             Input::ExtensionClosed => self.on_extension_closed(),
+            Input::FilePlaced(placed) => self.on_file_placed(placed),
             Input::TimeoutReached => {}
             Input::Stopping => self.detach_all(),
         }
@@ -167,7 +169,10 @@ impl Core {
     /// Whether nothing is left of clients and calls: true again whenever all clients have
     /// disconnected.
     pub fn is_idle(&self) -> bool {
-        self.world.clients.is_empty() && self.world.sessions.is_empty() && self.out.calls.is_idle()
+        self.world.clients.is_empty()
+            && self.world.sessions.is_empty()
+            && self.world.downloads.is_unset()
+            && self.out.calls.is_idle()
     }
 }
 

@@ -169,7 +169,8 @@ impl Hub {
             | ToHub::LaunchFailed(_)
             | ToHub::ExtensionOpened { .. }
             | ToHub::ExtensionText(..)
-            | ToHub::ExtensionClosed(_) => {}
+            | ToHub::ExtensionClosed(_)
+            | ToHub::FilePlaced(_) => {}
         }
     }
 

@@ -33,9 +33,8 @@ impl Core {
                 self.out.push(close);
                 Ok(Handled::Later)
             }
-            // Playwright sends this when it connects and gives up if it is refused. Downloads go
-            // where the person's browser puts them.
-            BrowserCommand::SetDownloadBehavior => Ok(Handled::empty()),
+            BrowserCommand::SetDownloadBehavior => self.set_download_behavior(caller, request),
+            BrowserCommand::CancelDownload => self.cancel_download(caller, request),
             BrowserCommand::ByExtension => self.run_in_extension(caller, request, None),
             BrowserCommand::WindowForTarget => {
                 let tab_id = self.find_window_tab(target, request)?;

@@ -3,6 +3,7 @@
 
 mod browser;
 mod clients;
+mod downloads;
 mod fetch;
 mod page;
 mod router;

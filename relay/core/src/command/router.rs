@@ -155,6 +155,9 @@ impl Core {
         match (cdp::domain(&request.method), target) {
             ("Target", _) => self.handle_target(caller, target, &request),
             ("Browser", _) | (_, Target::Browser) => self.handle_browser(caller, target, &request),
+            _ if request.method == "Page.setDownloadBehavior" => {
+                self.set_download_behavior(caller, &request)
+            }
             // Before anything that could wake a tab.
             _ if refused::find(&request.method).is_some() => Err(refused::error(&request.method)),
             (_, Target::Tab(_)) => Self::handle_tab_target(&request),

@@ -1,6 +1,7 @@
 //! What leaves the core: calls to the extension, and replies and events to clients. Nothing here
 //! decides what happens next, so sending never re-enters the core.
 
+pub mod downloads;
 pub mod messages;
 pub mod out;
 pub mod page;

@@ -55,6 +55,7 @@ impl Core {
             // At once, so that the errors of commands that waited for a tab keep their place.
             self.process_queues();
         }
+        self.fail_downloads();
     }
 
     /// Closes a link that is dead although its socket may be open.
@@ -83,6 +84,8 @@ impl Core {
                 core.on_tab_removed(removed.tab_id);
             }),
             "tabReplaced" => self.parse(params, Self::on_tab_replaced),
+            "downloadCreated" => self.parse(params, Self::on_download_created),
+            "downloadChanged" => self.parse(params, Self::on_download_changed),
             "tabDetached" => self.parse(params, |core, detached| core.on_tab_detached(&detached)),
             other => tracing::debug!(method = other, "unknown message from the extension"),
         }

@@ -3,6 +3,7 @@
 
 mod deadlines;
 mod debugger;
+mod downloads;
 mod link;
 mod replies;
 mod tabs;

@@ -1,6 +1,7 @@
 //! Tabs that appear, change and disappear, whoever causes it.
 
 use crate::Core;
+use crate::model::calls::Continuation;
 use crate::model::pending_call::PendingCall;
 use crate::model::tab::Tab;
 use crate::model::target::Target;
@@ -24,6 +25,7 @@ impl Core {
             }
         };
         self.world.link.become_ready();
+        self.update_download_watch(Continuation::Ignore);
         for tab_id in self.world.tabs.ids() {
             if self.is_listed(tab_id, &reports) {
                 self.on_attachment_lost(tab_id, "the extension was restarted");

@@ -7,6 +7,7 @@ pub mod child;
 pub mod clients;
 pub mod context_ids;
 pub mod contexts;
+pub mod downloads;
 pub mod frames;
 pub mod interception;
 pub mod interner;
@@ -28,6 +29,7 @@ use crate::protocol::methods::init::Replay;
 use crate::protocol::methods::{init, undo};
 use calls::{Replayed, Step};
 use clients::Clients;
+use downloads::Downloads;
 use interner::Interner;
 use link::Link;
 use mirror::Mirror;
@@ -43,6 +45,7 @@ pub struct World {
     pub sessions: Sessions,
     pub clients: Clients,
     pub link: Link,
+    pub downloads: Downloads,
     pub interner: Interner,
     /// The only browser context: the person's own profile.
     pub browser_context: TargetId,
@@ -58,6 +61,7 @@ impl World {
             sessions: Sessions::default(),
             clients: Clients::default(),
             link: Link::default(),
+            downloads: Downloads::default(),
             interner: Interner::default(),
         }
     }

@@ -29,6 +29,8 @@ pub enum Input<'a> {
     LaunchFailed(&'a str),
     ExtensionText(&'a str),
     ExtensionClosed,
+    /// What `Output::PlaceFile` asked for is done.
+    FilePlaced(Placed),
     /// The time that `poll_timeout` returned has come.
     TimeoutReached,
     /// The relay is about to stop: the debugger is detached from every tab.
@@ -56,9 +58,40 @@ pub enum Output {
     CloseExtension(String),
     /// A client needs a browser, and none is connected. Only if `Config::launch_timeout` is set.
     LaunchBrowser,
+    /// A download has finished: put its file where clients want it.
+    PlaceFile(Placement),
     /// A client's request has been answered; its reply precedes this. Only if
     /// `Config::reports_answers` is set.
     Answered(Answered),
+}
+
+/// The file of a finished download, and where clients want it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placement {
+    /// Chrome's id of the download.
+    pub guid: String,
+    /// Where Chrome has put the file.
+    pub source: String,
+    pub places: Vec<Place>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    pub folder: String,
+    /// A plain file name.
+    pub name: String,
+    /// Whether the file gets a number if there is one of this name already.
+    pub is_numbered: bool,
+}
+
+/// What has become of a [`Placement`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placed {
+    pub guid: String,
+    /// For each place the path of the file, or the reason why it is not there.
+    pub files: Vec<Result<String, String>>,
+    /// The file that Chrome saved is still there, because it is not in Tabwire's folder.
+    pub is_source_kept: bool,
 }
 
 /// A request that has been answered, without its parameters and its result.

@@ -3,6 +3,7 @@
 
 pub mod api;
 pub mod cdp;
+pub mod download;
 pub mod error;
 pub mod handshake;
 pub mod ids;

@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use super::download::DownloadAction;
 use super::ids::{CallId, ChildId, TabId};
 
 /// A call to the extension.
@@ -48,6 +49,14 @@ pub enum Call<'a> {
         /// The tab that the command is about.
         tab: Option<TabId>,
     },
+    /// From now on, downloads in tabs that agents use are reported, or not any more.
+    WatchDownloads {
+        enabled: bool,
+    },
+    ControlDownload {
+        guid: &'a str,
+        action: DownloadAction,
+    },
 }
 
 impl Call<'_> {
@@ -61,6 +70,8 @@ impl Call<'_> {
             Self::ActivateTab { .. } => "activateTab",
             Self::CdpCommand { .. } => "cdpCommand",
             Self::BrowserCommand { .. } => "browserCommand",
+            Self::WatchDownloads { .. } => "watchDownloads",
+            Self::ControlDownload { .. } => "controlDownload",
         }
     }
 
@@ -72,7 +83,10 @@ impl Call<'_> {
             | Self::ActivateTab { tab }
             | Self::CdpCommand { tab, .. } => Some(*tab),
             Self::BrowserCommand { tab, .. } => *tab,
-            Self::ListTabs | Self::CreateTab { .. } => None,
+            Self::ListTabs
+            | Self::CreateTab { .. }
+            | Self::WatchDownloads { .. }
+            | Self::ControlDownload { .. } => None,
         }
     }
 
@@ -104,6 +118,16 @@ impl Call<'_> {
                     let _ = write!(text, ",\"window\":{window}");
                 }
                 text.push('}');
+            }
+            Self::WatchDownloads { enabled } => {
+                let _ = write!(text, ",\"params\":{{\"enabled\":{enabled}}}");
+            }
+            Self::ControlDownload { guid, action } => {
+                let (guid, action) = (serde_json::Value::from(*guid), action.as_str());
+                let _ = write!(
+                    text,
+                    ",\"params\":{{\"guid\":{guid},\"action\":\"{action}\"}}"
+                );
             }
             Self::BrowserCommand {
                 method,

@@ -55,6 +55,7 @@ impl Core {
         for (call_id, call) in self.out.calls.take_where(is_of_client) {
             self.abandon_call(call_id, call);
         }
+        self.release_downloads(client_id);
         for tab_id in self.world.tabs.ids() {
             self.close_or_detach(tab_id);
         }
@@ -90,6 +91,8 @@ impl Core {
     /// Releases a session that is no longer in the sessions. Other sessions of its target may
     /// continue.
     fn release(&mut self, id: SessionId, ended: Session) {
+        self.world.downloads.on_session_ended(id);
+        self.update_download_watch(Continuation::Ignore);
         let Some(tab_id) = ended.target().tab_id() else {
             return;
         };

@@ -6,6 +6,7 @@ mod breakpoints;
 mod browser;
 mod children;
 mod dormant;
+mod downloads;
 mod extension_link;
 mod interception;
 mod late_join;

@@ -6,6 +6,7 @@ pub enum BrowserCommand {
     Version,
     Close,
     SetDownloadBehavior,
+    CancelDownload,
     /// Carried out by the extension with the same parameters.
     ByExtension,
     WindowForTarget,
@@ -22,6 +23,7 @@ impl BrowserCommand {
             "Browser.getVersion" => Self::Version,
             "Browser.close" => Self::Close,
             "Browser.setDownloadBehavior" => Self::SetDownloadBehavior,
+            "Browser.cancelDownload" => Self::CancelDownload,
             "Storage.getCookies"
             | "Storage.setCookies"
             | "Storage.clearCookies"

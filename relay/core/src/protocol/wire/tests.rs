@@ -21,6 +21,8 @@ const TO_RELAY: &[&str] = &[
     "browser",
     "cdpEvent-child",
     "cdpEvent-page",
+    "downloadChanged",
+    "downloadCreated",
     "error-coded",
     "error-text",
     "hello",
@@ -45,12 +47,14 @@ const TO_EXTENSION: &[&str] = &[
     "cdpCommand-page",
     "challenge",
     "closeTab",
+    "controlDownload",
     "createTab",
     "createTab-window",
     "detachTab",
     "listTabs",
     "ping",
     "status",
+    "watchDownloads",
     "welcome",
 ];
 

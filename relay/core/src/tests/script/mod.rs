@@ -20,7 +20,7 @@ pub use self::messages::{Call, Calls, Messages};
 pub use crate::ids::ClientId;
 use crate::ids::TabId;
 use crate::model::tab::Tab;
-use crate::{Answered, Config, Core, Input, Now, OnDisconnect, Output};
+use crate::{Answered, Config, Core, Input, Now, OnDisconnect, Output, Placed, Placement};
 
 pub struct Script {
     core: Core,
@@ -30,6 +30,7 @@ pub struct Script {
     closed_clients: Vec<ClientId>,
     extension_closed: Option<String>,
     launches: usize,
+    placements: Vec<Placement>,
     answers: Vec<Answered>,
     last_client: u64,
     last_request: i64,
@@ -49,6 +50,7 @@ impl Script {
             closed_clients: Vec::new(),
             extension_closed: None,
             launches: 0,
+            placements: Vec::new(),
             answers: Vec::new(),
             last_client: 0,
             last_request: 0,
@@ -79,6 +81,15 @@ impl Script {
         self.input(Input::LaunchFailed(reason));
     }
 
+    /// The files that the shell has to place since the last call.
+    pub fn placements(&mut self) -> Vec<Placement> {
+        std::mem::take(&mut self.placements)
+    }
+
+    pub fn place_files(&mut self, placed: Placed) {
+        self.input(Input::FilePlaced(placed));
+    }
+
     /// Closes the tabs that a client created when it disconnects.
     pub fn close_created_tabs_on_disconnect(&mut self) {
         self.core.config.on_disconnect = OnDisconnect::CloseCreated;
@@ -104,6 +115,7 @@ impl Script {
                 Output::CloseClient(client, _) => self.closed_clients.push(client),
                 Output::CloseExtension(reason) => self.extension_closed = Some(reason),
                 Output::LaunchBrowser => self.launches += 1,
+                Output::PlaceFile(placement) => self.placements.push(placement),
             }
         }
         assert_eq!(reply_of, None, "a reply is not reported");

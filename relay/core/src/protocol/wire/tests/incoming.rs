@@ -5,6 +5,7 @@ use serde_json::value::RawValue;
 
 use super::{CHILD, fixture};
 use crate::ids::TabId;
+use crate::protocol::download::{DownloadChanged, DownloadCreated, DownloadState};
 use crate::protocol::error::CdpError;
 use crate::protocol::wire::{
     CdpEvent, LoadStatus, TabDetached, TabList, TabNavigated, TabRemoved, TabReplaced, TabReport,
@@ -63,6 +64,30 @@ fn created_tab_has_target_status_and_opener() {
         attached: false,
     };
     assert_eq!(params::<TabReport>("tabCreated"), expected);
+}
+
+#[test]
+fn download_names_its_tab_and_where_its_file_is() {
+    let guid = "790c48b4-cee2-4755-b32f-b33ff8ccd4ee".to_owned();
+    let expected = DownloadCreated {
+        guid: guid.clone(),
+        tab_id: TabId(412),
+        opener_tab_id: None,
+        frame_id: Some("A1B2C3D4E5F60718293A4B5C6D7E8F90".to_owned()),
+        url: "https://example.org/report".to_owned(),
+        suggested_filename: "report.txt".to_owned(),
+        total_bytes: 38,
+    };
+    assert_eq!(params::<DownloadCreated>("downloadCreated"), expected);
+    let path = "/home/user/Downloads/Tabwire/790c48b4-cee2-4755-b32f-b33ff8ccd4ee";
+    let expected = DownloadChanged {
+        guid,
+        state: DownloadState::Completed,
+        received_bytes: 38,
+        total_bytes: 38,
+        path: Some(path.to_owned()),
+    };
+    assert_eq!(params::<DownloadChanged>("downloadChanged"), expected);
 }
 
 #[test]

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::{CHILD, fixture};
 use crate::ids::{CallId, ChildId, TabId};
+use crate::protocol::download::DownloadAction;
 use crate::protocol::wire::{Call, PING};
 
 const TAB: TabId = TabId(412);
@@ -38,6 +39,10 @@ fn calls_match_their_fixtures() {
         params: "{}",
         tab: Some(tab),
     };
+    let take_download = Call::ControlDownload {
+        guid: "790c48b4-cee2-4755-b32f-b33ff8ccd4ee",
+        action: DownloadAction::Take,
+    };
     for (name, id, call) in [
         ("listTabs", 1, Call::ListTabs),
         ("attachTab", 2, Call::AttachTab { tab }),
@@ -47,6 +52,8 @@ fn calls_match_their_fixtures() {
         ("activateTab", 6, Call::ActivateTab { tab }),
         ("browserCommand", 10, window_of_tab),
         ("createTab-window", 11, create_window),
+        ("watchDownloads", 12, Call::WatchDownloads { enabled: true }),
+        ("controlDownload", 13, take_download),
     ] {
         assert_text(name, &call.to_text(CallId(id)));
     }

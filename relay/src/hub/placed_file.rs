@@ -1,0 +1,169 @@
+//! Puts the file of a finished download where clients want it. Chrome saves it in a folder of
+//! Tabwire's inside the person's download folder, because an extension cannot save files anywhere
+//! else. From there it is moved; a file in any other place is the person's and is copied.
+//!
+//! Never replaces a file, and never follows a link that stands where the file should go.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+use tabwire_core::{Place, Placed, Placement};
+
+/// The folder that the extension saves downloads in.
+const FOLDER: &str = "Tabwire";
+
+/// How many names are tried for a file: `report.txt`, `report (1).txt`, …
+const MAX_NAMES: u32 = 10_000;
+
+/// The ending of a file that is not complete, as Chrome's own. Clients that look for new files in a
+/// folder ignore it.
+const UNFINISHED: &str = "crdownload";
+
+/// Takes as long as copying the file, if it has to be copied.
+pub fn place(placement: &Placement) -> Placed {
+    let source = Path::new(&placement.source);
+    let is_own = is_in_own_folder(source, &placement.guid);
+    let put_at = |wanted: &Place| {
+        put(source, is_own, &placement.guid, wanted)
+            .map(|path| path.to_string_lossy().into_owned())
+            .map_err(|error| format!("{}: {error}", wanted.folder))
+    };
+    let files: Vec<_> = placement.places.iter().map(put_at).collect();
+    if is_own && files.iter().any(Result::is_ok) {
+        // If this fails, a file stays in the person's download folder.
+        if let Err(error) = fs::remove_file(source) {
+            tracing::warn!(path = placement.source, %error, "cannot remove a download");
+        }
+        if let Some(folder) = source.parent() {
+            // Fails while other downloads are in it.
+            let _ = fs::remove_dir(folder);
+        }
+    }
+    Placed {
+        guid: placement.guid.clone(),
+        files,
+        is_source_kept: !is_own,
+    }
+}
+
+/// Whether the extension chose this path. Chrome may have added a number.
+fn is_in_own_folder(source: &Path, guid: &str) -> bool {
+    let name = source.file_name().and_then(|name| name.to_str());
+    let folder = source.parent().and_then(Path::file_name);
+    folder.is_some_and(|folder| folder == FOLDER)
+        && !guid.is_empty()
+        && name.is_some_and(|name| name.starts_with(guid))
+}
+
+fn put(source: &Path, is_own: bool, guid: &str, wanted: &Place) -> io::Result<PathBuf> {
+    if !fs::symlink_metadata(source)?.is_file() {
+        return Err(io::Error::other("the download is not a file"));
+    }
+    let folder = Path::new(&wanted.folder);
+    fs::create_dir_all(folder)?;
+    // A second name for the file costs nothing. The person's file must not get one: whoever changes
+    // it there would change it here.
+    if is_own
+        && let Some(path) = link(source, folder, wanted).or_else(|error| {
+            if is_final(&error) {
+                Err(error)
+            } else {
+                Ok(None)
+            }
+        })?
+    {
+        return Ok(path);
+    }
+    copy(source, guid, folder, wanted)
+}
+
+/// Whether a copy would fail for the same reason.
+fn is_final(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::AlreadyExists | ErrorKind::NotFound | ErrorKind::InvalidInput
+    )
+}
+
+/// Gives a file a name in this folder, the first one that is free.
+fn link(source: &Path, folder: &Path, wanted: &Place) -> io::Result<Option<PathBuf>> {
+    let names = if wanted.is_numbered { MAX_NAMES } else { 1 };
+    for number in 0..names {
+        let path = folder.join(numbered(&wanted.name, number)?);
+        match fs::hard_link(source, &path) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            linked => return linked.map(|()| Some(path)),
+        }
+    }
+    Err(ErrorKind::AlreadyExists.into())
+}
+
+/// Copies the file to the folder under a name that shows that it is not complete. Then it gets its
+/// own name.
+fn copy(source: &Path, guid: &str, folder: &Path, wanted: &Place) -> io::Result<PathBuf> {
+    let unfinished = folder.join(format!("{}.{UNFINISHED}", plain(guid)?));
+    let copied = copy_to(source, &unfinished);
+    let placed = copied.and_then(|()| match link(&unfinished, folder, wanted) {
+        Ok(Some(path)) => Ok(path),
+        Err(error) if is_final(&error) => Err(error),
+        _ => rename_unlinkable(&unfinished, folder, wanted),
+    });
+    // It is gone if it was renamed.
+    let _ = fs::remove_file(&unfinished);
+    placed
+}
+
+fn copy_to(source: &Path, path: &Path) -> io::Result<()> {
+    let no_follow = i32::try_from(OFlags::NOFOLLOW.bits()).unwrap_or_default();
+    let mut from = OpenOptions::new()
+        .read(true)
+        .custom_flags(no_follow)
+        .open(source)?;
+    // Fails if there is anything at this path, also a link to nowhere.
+    let mut to = OpenOptions::new().write(true).create_new(true).open(path)?;
+    io::copy(&mut from, &mut to)?;
+    Ok(())
+}
+
+/// For file systems where a file has one name only. The name is reserved with an empty file.
+fn rename_unlinkable(from: &Path, folder: &Path, wanted: &Place) -> io::Result<PathBuf> {
+    let names = if wanted.is_numbered { MAX_NAMES } else { 1 };
+    for number in 0..names {
+        let path = folder.join(numbered(&wanted.name, number)?);
+        match OpenOptions::new().write(true).create_new(true).open(&path) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+            Ok(_) => return fs::rename(from, &path).map(|()| path),
+        }
+    }
+    Err(ErrorKind::AlreadyExists.into())
+}
+
+/// `report.txt`, then `report (1).txt`, as Chrome does it.
+fn numbered(name: &str, number: u32) -> io::Result<String> {
+    let name = plain(name)?;
+    if number == 0 {
+        return Ok(name.to_owned());
+    }
+    let (stem, ending) = match name.rfind('.') {
+        Some(dot) if dot > 0 => name.split_at(dot),
+        _ => (name, ""),
+    };
+    Ok(format!("{stem} ({number}){ending}"))
+}
+
+/// A name that cannot lead out of its folder.
+fn plain(name: &str) -> io::Result<&str> {
+    let is_plain = Path::new(name).file_name() == Some(name.as_ref());
+    if is_plain {
+        Ok(name)
+    } else {
+        Err(io::Error::new(ErrorKind::InvalidInput, "not a file name"))
+    }
+}
+
+#[cfg(test)]
+mod tests;

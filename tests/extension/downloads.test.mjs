@@ -1,0 +1,266 @@
+/** Which downloads are an agent's, and what happens to them. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { settle } from './fake_chrome.mjs';
+import { page, watch } from './watched_tabs.mjs';
+import { newWorker } from './worker.mjs';
+
+const GUID = '790c48b4-cee2-4755-b32f-b33ff8ccd4ee';
+const URL = 'https://example.org/file';
+const OWN = `/home/user/Downloads/Tabwire/${GUID}`;
+
+/** A browser with tab 1, which is attached, and tab 2, which is not. */
+async function start({ isWatching = true } = {}) {
+  const { browser, attachments, load } = await watch(page(1), page(2));
+  const module = await load('downloads.js');
+  const sent = [];
+  module.reportDownloadsTo((method, params) =>
+    sent.push([method, JSON.parse(JSON.stringify(params))]),
+  );
+  await attachments.attach(1);
+  module.watchDownloads(isWatching);
+  /** The debugger announces a download, and Chrome creates it in the same moment. */
+  const begin = (guid = GUID, url = URL, more = {}) => {
+    const params = { guid, url, frameId: 'F', suggestedFilename: 'report.txt' };
+    module.onDebuggerEvent(1, 'Page.downloadWillBegin', params);
+    return browser.downloads.start(url, more);
+  };
+  return { ...module, browser, sent, begin, downloads: browser.downloads };
+}
+
+const created = (guid = GUID, more = {}) => [
+  'downloadCreated',
+  {
+    guid,
+    tabId: 1,
+    frameId: 'F',
+    url: URL,
+    suggestedFilename: 'report.txt',
+    totalBytes: 38,
+    ...more,
+  },
+];
+const changed = (state, receivedBytes, more = {}) => [
+  'downloadChanged',
+  { guid: GUID, state, receivedBytes, totalBytes: 38, ...more },
+];
+
+test('a download that was taken is saved in its own folder and erased when the relay has it', async () => {
+  const { begin, sent, downloads, controlDownload } = await start();
+  const id = begin();
+  assert.deepEqual(sent, [created()]);
+  assert.equal(downloads.items.get(id).filename, '', 'Chrome waits for the decision');
+  await controlDownload(GUID, 'take');
+  assert.equal(downloads.items.get(id).filename, OWN);
+  downloads.complete(id);
+  await settle();
+  assert.deepEqual(sent.slice(1), [changed('completed', 38, { path: OWN })]);
+  await controlDownload(GUID, 'finish');
+  assert.deepEqual([...downloads.items], []);
+});
+
+test('a decision that arrives before Chrome asks for a name counts', async () => {
+  const { begin, downloads, controlDownload } = await start();
+  const id = begin(GUID, URL, { asks: false });
+  await controlDownload(GUID, 'take');
+  downloads.askForName(id, 'report.txt');
+  assert.equal(downloads.items.get(id).filename, OWN);
+  // Chrome asks again when an interrupted download goes on.
+  downloads.askForName(id, 'report.txt');
+  assert.equal(downloads.items.get(id).filename, OWN);
+});
+
+test('a download that the relay leaves is the user’s', async () => {
+  for (const action of ['leave', 'watch']) {
+    const { begin, sent, downloads, controlDownload } = await start();
+    const id = begin();
+    await controlDownload(GUID, action);
+    downloads.complete(id);
+    await settle();
+    const { filename } = downloads.items.get(id);
+    assert.equal(filename, '/home/user/Downloads/report.txt');
+    const reported = action === 'watch' ? [changed('completed', 38, { path: filename })] : [];
+    assert.deepEqual(sent.slice(1), reported);
+  }
+});
+
+test('Chrome chooses the name if the relay does not decide', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const { begin, downloads } = await start();
+  const id = begin();
+  t.mock.timers.tick(3_000);
+  assert.equal(downloads.items.get(id).filename, '/home/user/Downloads/report.txt');
+});
+
+test('the user’s downloads are not reported and not touched', async () => {
+  const { sent, downloads, browser, onNavigationAborted, begin } = await start();
+  // In a tab that no agent uses: with and without a navigation.
+  onNavigationAborted(2, URL);
+  const ids = [downloads.start(URL), downloads.start(URL)];
+  // By another extension, in the moment when an agent's download begins.
+  ids.push(begin(GUID, URL, { byExtensionId: 'other' }));
+  // The announcement was not for this one.
+  ids.push(begin(GUID, URL, { url: 'https://other/', finalUrl: 'https://other/' }));
+  ids.push(downloads.start(URL));
+  await settle();
+  for (const id of ids) {
+    assert.equal(downloads.items.get(id).filename, '/home/user/Downloads/report.txt');
+  }
+  assert.deepEqual(sent, []);
+  assert.deepEqual(browser.callsTo('downloads.erase'), []);
+});
+
+test('an old announcement does not claim the user’s download', async (t) => {
+  t.mock.timers.enable({ apis: ['Date'] });
+  const { sent, downloads, onDebuggerEvent } = await start();
+  onDebuggerEvent(1, 'Page.downloadWillBegin', { guid: GUID, url: URL });
+  t.mock.timers.tick(2_000);
+  downloads.start(URL);
+  assert.deepEqual(sent, []);
+});
+
+test('downloads of the same address at once keep their ids', async () => {
+  const { begin, sent, downloads } = await start();
+  begin('a');
+  const users = downloads.start(URL);
+  begin('b');
+  assert.deepEqual(sent, [created('a'), created('b')]);
+  assert.equal(downloads.items.get(users).filename, '/home/user/Downloads/report.txt');
+});
+
+test('a redirected download is found by its last address', async () => {
+  const { begin, sent } = await start();
+  begin(GUID, URL, { url: 'https://example.org/redirect' });
+  assert.deepEqual(sent, [created()]);
+});
+
+test('nothing is watched unless an agent wants it', async () => {
+  const { begin, sent, downloads, watchDownloads } = await start({ isWatching: false });
+  assert.ok(!downloads.isWatched);
+  begin();
+  assert.deepEqual(sent, []);
+  watchDownloads(true);
+  assert.ok(downloads.isWatched);
+  watchDownloads(false);
+  assert.ok(!downloads.isWatched);
+});
+
+test('a download in progress is still watched when no agent is left', async () => {
+  const { begin, downloads, sent, watchDownloads, controlDownload } = await start();
+  const id = begin();
+  await controlDownload(GUID, 'take');
+  watchDownloads(false);
+  downloads.complete(id);
+  await settle();
+  assert.deepEqual(sent.at(-1), changed('completed', 38, { path: OWN }));
+  await controlDownload(GUID, 'finish');
+  assert.ok(!downloads.isWatched);
+});
+
+test('the debugger’s own events about downloads are not forwarded', async () => {
+  const { onDebuggerEvent } = await start();
+  assert.ok(onDebuggerEvent(1, 'Page.downloadWillBegin', {}));
+  assert.ok(onDebuggerEvent(1, 'Page.downloadProgress', {}));
+  assert.ok(!onDebuggerEvent(1, 'Page.frameNavigated', {}));
+});
+
+test('a popup whose first request is a download: reported in the page that opened it', async () => {
+  const { browser, sent, downloads } = await start();
+  browser.openTab({ id: 3, url: URL }, 1);
+  browser.chrome.webNavigation.onErrorOccurred.fire({ tabId: 3, frameId: 0, url: URL });
+  downloads.start(URL);
+  const [[method, { guid, ...params }]] = sent;
+  assert.equal(method, 'downloadCreated');
+  assert.match(guid, /^[0-9a-f-]{36}$/);
+  const { frameId: _none, ...expected } = created(guid, { openerTabId: 1 })[1];
+  assert.deepEqual({ guid, ...params }, expected);
+});
+
+test('a download in a popup with a page is reported there', async () => {
+  const { browser, sent, downloads } = await start();
+  browser.openTab({ id: 3, url: 'https://example.org/popup' }, 1);
+  const { onCommitted, onErrorOccurred } = browser.chrome.webNavigation;
+  onCommitted.fire({ tabId: 3, frameId: 0, url: 'https://example.org/popup' });
+  await settle();
+  onErrorOccurred.fire({ tabId: 3, frameId: 0, url: URL });
+  downloads.start(URL);
+  const { tabId, openerTabId } = sent[0][1];
+  assert.deepEqual({ tabId, openerTabId }, { tabId: 3, openerTabId: 1 });
+});
+
+test('a popup of a tab that no agent uses is the user’s', async () => {
+  const { browser, sent, downloads } = await start();
+  browser.openTab({ id: 3, url: URL }, 2);
+  browser.chrome.webNavigation.onErrorOccurred.fire({ tabId: 3, frameId: 0, url: URL });
+  downloads.start(URL);
+  assert.deepEqual(sent, []);
+});
+
+test('cancelling removes the file and the entry', async () => {
+  for (const isComplete of [false, true]) {
+    const { begin, sent, downloads, controlDownload, browser } = await start();
+    const id = begin();
+    await controlDownload(GUID, 'take');
+    if (isComplete) {
+      downloads.complete(id);
+      await settle();
+    }
+    await controlDownload(GUID, 'cancel');
+    await settle();
+    assert.deepEqual([...downloads.items], []);
+    assert.deepEqual(browser.callsTo('downloads.removeFile'), [[id]]);
+    assert.equal(sent.at(-1)[1].state, 'canceled');
+    assert.equal(sent.filter(([, { state }]) => state === 'canceled').length, 1);
+  }
+});
+
+test('an interrupted download is reported as canceled and removed from the list', async () => {
+  const { begin, sent, downloads, controlDownload } = await start();
+  const id = begin();
+  await controlDownload(GUID, 'take');
+  downloads.interrupt(id);
+  await settle();
+  assert.deepEqual(sent.slice(1), [changed('canceled', 0)]);
+  assert.deepEqual([...downloads.items], []);
+});
+
+test('progress is reported when there is any', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const { begin, sent, downloads, controlDownload } = await start();
+  const id = begin();
+  await controlDownload(GUID, 'take');
+  for (const bytes of [10, 10, 20]) {
+    downloads.items.get(id).bytesReceived = bytes;
+    t.mock.timers.tick(500);
+    await settle();
+  }
+  assert.deepEqual(sent.slice(1), [changed('inProgress', 10), changed('inProgress', 20)]);
+  downloads.complete(id);
+  await settle();
+  await controlDownload(GUID, 'finish');
+  t.mock.timers.tick(5_000);
+  await settle();
+  assert.equal(sent.length, 4);
+});
+
+test('without a relay, what was taken for agents is removed', async () => {
+  const { begin, downloads, controlDownload, cancelDownloads } = await start();
+  begin();
+  await controlDownload(GUID, 'take');
+  const users = downloads.start('https://example.org/other');
+  await cancelDownloads();
+  assert.deepEqual([...downloads.items.keys()], [users]);
+  assert.ok(!downloads.isWatched);
+});
+
+test('a restarted worker removes what the last one had taken', async () => {
+  const { begin, downloads, controlDownload, browser } = await start();
+  begin();
+  await controlDownload(GUID, 'take');
+  const users = downloads.start('https://example.org/other');
+  await settle();
+  const { discardLeftovers } = await newWorker(browser)('downloads.js');
+  await discardLeftovers();
+  assert.deepEqual([...downloads.items.keys()], [users]);
+});
