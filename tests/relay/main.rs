@@ -14,6 +14,7 @@ mod devtools;
 mod direct;
 mod discovery;
 mod doctor;
+mod downloads;
 mod faults;
 mod files;
 mod gate;

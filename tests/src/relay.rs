@@ -159,10 +159,19 @@ impl Relay {
 
     /// Current resident memory in MiB.
     pub fn memory(&self) -> usize {
+        self.memory_of("VmRSS:")
+    }
+
+    /// The most that has been resident, in MiB.
+    pub fn peak_memory(&self) -> usize {
+        self.memory_of("VmHWM:")
+    }
+
+    fn memory_of(&self, field: &str) -> usize {
         let status = fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap();
         let kib = status
             .lines()
-            .find_map(|line| line.strip_prefix("VmRSS:"))
+            .find_map(|line| line.strip_prefix(field))
             .unwrap()
             .trim()
             .trim_end_matches(" kB");
