@@ -262,8 +262,9 @@ export async function controlDownload(guid, action) {
 async function end(download) {
   const { id } = download;
   forget(download);
+  const [item] = await chrome.downloads.search({ id });
   await discard(id);
-  reportChange(download, { state: 'canceled' });
+  reportChange(download, { state: 'canceled', path: item?.filename || undefined });
 }
 
 /** @param {number} id */

@@ -1,7 +1,6 @@
 /** Downloads in the user's browser, through unmodified Playwright and Puppeteer and without a library. */
 
 import assert from 'node:assert/strict';
-import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
@@ -77,11 +76,9 @@ const shared = useChain({
 const take = (responses) => until('a response is due', () => responses.shift());
 
 /** What the user finds in the download folder, and in the browser's list of downloads. */
-async function usersDownloads() {
-  const { downloads } = shared.chain.chromium;
-  const files = existsSync(downloads) ? await readdir(downloads, { recursive: true }) : [];
-  return files.filter((file) => file !== 'Tabwire');
-}
+const usersDownloads = () =>
+  // It may disappear while it is read.
+  readdir(shared.chain.chromium.downloads, { recursive: true }).catch(() => []);
 const listedDownloads = () =>
   inExtension(shared.chain, async () =>
     (await chrome.downloads.search({})).map(({ filename }) => filename.split('/').at(-1)),
@@ -135,7 +132,7 @@ test('Playwright gets the file, its name, its address and no failure', () =>
       assert.equal(await readFile(path.join(folder.path, 'deep/copy.txt'), 'utf8'), CONTENT);
       await folder.remove();
       await assert.rejects(page.goto(shared.site.url('/file')), /Download is starting/);
-      assert.deepEqual(await usersDownloads(), []);
+      await untilEqual('nothing is left in the download folder', usersDownloads, []);
     })
     .then(async () => assert.deepEqual(await listedDownloads(), [])));
 
@@ -279,6 +276,13 @@ test('Puppeteer waits on a session of its page', () =>
     await page.click('#file');
     await completed;
     assert.deepEqual(await readdir(folder.path), ['report.txt']);
+    await session.detach();
+    const context = browser.defaultBrowserContext();
+    const downloadPath = path.join(folder.path, 'context');
+    await context.setDownloadBehavior({ policy: 'allow', downloadPath });
+    await page.click('#blob');
+    const arrived = () => readdir(downloadPath).catch(() => []);
+    await untilEqual('the file arrives without an event', arrived, ['blob.txt']);
     await page.close();
     await folder.remove();
   }));

@@ -221,7 +221,7 @@ test('an interrupted download is reported as canceled and removed from the list'
   await controlDownload(GUID, 'take');
   downloads.interrupt(id);
   await settle();
-  assert.deepEqual(sent.slice(1), [changed('canceled', 0)]);
+  assert.deepEqual(sent.slice(1), [changed('canceled', 0, { path: OWN })]);
   assert.deepEqual([...downloads.items], []);
 });
 

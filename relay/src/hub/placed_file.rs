@@ -8,6 +8,8 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use rustix::fs::OFlags;
 use tabwire_core::{Place, Placed, Placement};
@@ -22,10 +24,18 @@ const MAX_NAMES: u32 = 10_000;
 /// folder ignore it.
 const UNFINISHED: &str = "crdownload";
 
+/// How often it is tried to remove the folder of a cancelled download. Chrome removes what it has
+/// of the file a moment later.
+const TIDY_ATTEMPTS: u32 = 20;
+const TIDY_INTERVAL: Duration = Duration::from_millis(100);
+
 /// Takes as long as copying the file, if it has to be copied.
 pub fn place(placement: &Placement) -> Placed {
     let source = Path::new(&placement.source);
     let is_own = is_in_own_folder(source, &placement.guid);
+    if is_own && placement.places.is_empty() {
+        remove_empty_folder(source, TIDY_ATTEMPTS);
+    }
     let put_at = |wanted: &Place| {
         put(source, is_own, &placement.guid, wanted)
             .map(|path| path.to_string_lossy().into_owned())
@@ -37,15 +47,27 @@ pub fn place(placement: &Placement) -> Placed {
         if let Err(error) = fs::remove_file(source) {
             tracing::warn!(path = placement.source, %error, "cannot remove a download");
         }
-        if let Some(folder) = source.parent() {
-            // Fails while other downloads are in it.
-            let _ = fs::remove_dir(folder);
-        }
+        remove_empty_folder(source, 1);
     }
     Placed {
         guid: placement.guid.clone(),
         files,
         is_source_kept: !is_own,
+    }
+}
+
+/// Removes the folder of a download, unless other downloads are in it.
+fn remove_empty_folder(source: &Path, attempts: u32) {
+    let Some(folder) = source.parent() else {
+        return;
+    };
+    for attempt in 1..=attempts {
+        match fs::remove_dir(folder) {
+            Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty && attempt < attempts => {
+                thread::sleep(TIDY_INTERVAL);
+            }
+            _ => return,
+        }
     }
 }
 

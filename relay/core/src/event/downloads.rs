@@ -88,8 +88,17 @@ impl Core {
         match changed.state {
             DownloadState::InProgress => self.send_progress_to_all(&changed),
             DownloadState::Canceled => {
+                let is_taken = download.is_taken();
                 self.send_progress_to_all(&changed);
                 self.world.downloads.remove(&changed.guid);
+                if let Some(source) = changed.path.filter(|_| is_taken) {
+                    // Its folder may be empty now.
+                    self.out.push(Output::PlaceFile(Placement {
+                        guid: changed.guid,
+                        source,
+                        places: Vec::new(),
+                    }));
+                }
             }
             DownloadState::Completed if download.is_taken() => self.place_file(changed),
             DownloadState::Completed => {

@@ -72,6 +72,7 @@ pub struct Placement {
     pub guid: String,
     /// Where Chrome has put the file.
     pub source: String,
+    /// None if the download was cancelled: then only the folder that it was in is tidied up.
     pub places: Vec<Place>,
 }
 

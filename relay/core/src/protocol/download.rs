@@ -31,7 +31,7 @@ pub struct DownloadChanged {
     pub received_bytes: u64,
     #[serde(default)]
     pub total_bytes: u64,
-    /// Where Chrome has put the file.
+    /// Where Chrome has put the file, or would have.
     pub path: Option<String>,
 }
 

@@ -232,6 +232,9 @@ fn client_cancels_its_own_downloads_only() {
     let received = script.received(client);
     assert_eq!(received.result(id), &json!({}));
     assert_eq!(states(&received, "Browser.downloadProgress"), ["canceled"]);
+    let placements = script.placements();
+    assert_eq!(placements[0].source, SOURCE, "its folder is tidied up");
+    assert_eq!(placements[0].places, []);
     // As on Chrome's own port, cancelling twice is not an error.
     let again = script.request(client, "Browser.cancelDownload", cancel);
     assert_eq!(again, json!({}));

@@ -73,6 +73,20 @@ fn moves_a_download_and_leaves_no_folder_behind() {
 }
 
 #[test]
+fn cancelled_download_leaves_no_folder_behind() {
+    let scene = Scene::new();
+    let part = scene.write(&format!("Downloads/Tabwire/{GUID}.crdownload"), "by");
+    let source = scene.path(&format!("Downloads/Tabwire/{GUID}"));
+    let chrome = thread::spawn(move || {
+        thread::sleep(TIDY_INTERVAL);
+        fs::remove_file(part).unwrap();
+    });
+    assert_eq!(scene.place_at(&source, &[]).files, []);
+    chrome.join().unwrap();
+    assert!(!scene.path("Downloads/Tabwire").exists());
+}
+
+#[test]
 fn several_clients_get_a_file_each() {
     let scene = Scene::new();
     let source = scene.download();
