@@ -24,7 +24,17 @@ pub fn root_command(n: usize, target: &str) -> Command {
             params["filter"] = json!([{ "type": "page", "exclude": true }, {}]);
             ("Target.setAutoAttach", params)
         }
+        8..=10 => download_command(n),
         _ => ("Browser.getVersion", json!({})),
+    }
+}
+
+fn download_command(n: usize) -> Command {
+    let behavior = if n == 8 { "allow" } else { "allowAndName" };
+    let params = json!({ "behavior": behavior, "downloadPath": "/files", "eventsEnabled": true });
+    match n {
+        8 | 9 => ("Browser.setDownloadBehavior", params),
+        _ => ("Browser.cancelDownload", json!({ "guid": "download-0" })),
     }
 }
 

@@ -9,6 +9,7 @@ use super::browser::{Browser, Event};
 use super::clients::Clients;
 use super::commands::{Command, root_command, session_command};
 use super::steps::Step;
+use crate::Placed;
 use crate::tests::script::{Call, Script, Session, playwright_init};
 
 pub struct Simulation {
@@ -51,6 +52,7 @@ impl Simulation {
             Step::Reply { call, fails } => self.reply_to(call, fails),
             Step::ReplyToAll => self.reply_to_all(),
             Step::DebuggerEvent { tab, kind, number } => self.debugger_event(tab, kind, number),
+            Step::Download { tab, kind, number } => self.download(tab, kind, number),
             Step::DisconnectExtension => self.disconnect_extension(),
             Step::ConnectExtension { attached } => self.connect_extension(attached),
             Step::SendGarbage(n) => self.send_garbage(n),
@@ -214,6 +216,40 @@ impl Simulation {
         let tab = self.browser.tab(tab);
         if let Some(event) = self.browser.debugger_event(tab, kind, number) {
             self.cdp_event(tab, event);
+        }
+    }
+
+    fn download(&mut self, tab: usize, kind: usize, number: usize) {
+        let (guid, tab) = (format!("download-{number}"), self.browser.tab(tab));
+        let state = match kind {
+            0 | 1 => {
+                let params = json!({ "guid": guid, "tabId": tab, "url": "https://x" });
+                return self.extension_event("downloadCreated", params);
+            }
+            2 => "inProgress",
+            3 => "completed",
+            _ => "canceled",
+        };
+        let params = json!({ "guid": guid, "state": state, "path": "/downloads/Tabwire/x" });
+        self.extension_event("downloadChanged", params);
+        if number == 0 {
+            self.place_files();
+        }
+    }
+
+    /// Every second file cannot be placed.
+    fn place_files(&mut self) {
+        for placement in self.script.placements() {
+            let outcome = |n: usize| match n % 2 {
+                0 => Ok("/files/x".to_owned()),
+                _ => Err("full".to_owned()),
+            };
+            self.script.place_files(Placed {
+                guid: placement.guid,
+                files: (0..placement.places.len()).map(outcome).collect(),
+                is_source_kept: false,
+            });
+            self.process_output();
         }
     }
 

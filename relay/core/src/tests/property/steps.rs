@@ -39,6 +39,12 @@ pub enum Step {
         kind: usize,
         number: usize,
     },
+    /// A download starts, goes on or ends, and finished files arrive.
+    Download {
+        tab: usize,
+        kind: usize,
+        number: usize,
+    },
     DisconnectExtension,
     /// `attached`: whether the debugger outlived the extension's worker.
     ConnectExtension {
@@ -55,6 +61,8 @@ pub fn step() -> impl Strategy<Value = Step> {
         8 => tab_step(),
         12 => (select(), 0..9usize, select())
             .prop_map(|(tab, kind, number)| Step::DebuggerEvent { tab, kind, number }),
+        4 => (select(), 0..5usize, 0..3usize)
+            .prop_map(|(tab, kind, number)| Step::Download { tab, kind, number }),
         1 => Just(Step::DisconnectExtension),
         2 => any::<bool>().prop_map(|attached| Step::ConnectExtension { attached }),
         1 => select().prop_map(Step::SendGarbage),
@@ -71,7 +79,7 @@ fn client_step() -> impl Strategy<Value = Step> {
     prop_oneof![
         2 => Just(Step::ConnectClient),
         1 => select().prop_map(Step::DisconnectClient),
-        6 => (select(), 0..9usize, select())
+        7 => (select(), 0..12usize, select())
             .prop_map(|(client, command, tab)| Step::RootCommand { client, command, tab }),
         14 => (select(), select(), 0..40usize)
             .prop_map(|(client, session, command)| Step::SessionCommand { client, session, command }),
