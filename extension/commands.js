@@ -4,7 +4,7 @@
 
 import { attach, detach, sendCommand } from './attachments.js';
 import { runBrowserCommand } from './browser_commands.js';
-import { controlDownload, watchDownloads } from './downloads.js';
+import { controlDownload, onTabUsed, watchDownloads } from './downloads.js';
 import { isRestricted } from './policy.js';
 import { describeTab } from './tab_reports.js';
 import { activateTab, createTab, listTabs, loadDiscarded } from './tabs.js';
@@ -25,6 +25,7 @@ const handlers = {
       await loadDiscarded(tabId);
     }
     await attach(tabId);
+    onTabUsed(tabId, url);
   },
 
   detachTab: async ({ tabId }) => {
@@ -55,6 +56,7 @@ const handlers = {
       await chrome.tabs.remove(tabId).catch(() => {});
       throw error;
     }
+    onTabUsed(tabId, url);
     return describeTab(tabId);
   },
 

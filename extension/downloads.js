@@ -12,7 +12,8 @@
  *    is reported (`downloadChanged`). The relay moves the file.
  */
 
-import { isAttached } from './attachments.js';
+import { attachedTabs, isAttached } from './attachments.js';
+import { allowAutomaticDownloads, restoreAutomaticDownloads } from './automatic_downloads.js';
 import { tabState } from './tab_state.js';
 
 /** The folder in the user's download folder. The relay has the same name. */
@@ -84,15 +85,33 @@ export function reportDownloadsTo(onNotify) {
 }
 
 /** @param {boolean} enabled Whether an agent wants to know of downloads. */
-export function watchDownloads(enabled) {
+export async function watchDownloads(enabled) {
+  const wasWatching = isWatching;
   isWatching = enabled;
   if (enabled) {
     // Adding a listener that is there already has no effect.
     chrome.downloads.onCreated.addListener(onCreated);
     chrome.downloads.onDeterminingFilename.addListener(onDeterminingFilename);
     chrome.downloads.onChanged.addListener(onChanged);
+    await Promise.all(attachedTabs().map((tabId) => onTabUsed(tabId)));
+  } else {
+    stopListeningIfUnused();
+    if (wasWatching) {
+      await restoreAutomaticDownloads();
+    }
   }
-  stopListeningIfUnused();
+}
+
+/**
+ * An agent uses this tab, or it shows another page.
+ * @param {number} tabId
+ * @param {string} [url]
+ */
+export async function onTabUsed(tabId, url) {
+  if (isWatching && isAttached(tabId)) {
+    const tab = url === undefined ? await chrome.tabs.get(tabId).catch(() => undefined) : { url };
+    await allowAutomaticDownloads(tab?.url);
+  }
 }
 
 function stopListeningIfUnused() {
@@ -286,11 +305,12 @@ function forget({ id }) {
 export async function cancelDownloads() {
   const taken = [...downloads.values()].filter(({ action }) => action === 'take');
   downloads.clear();
-  watchDownloads(false);
+  const restored = watchDownloads(false);
   if (taken.length > 0) {
     save();
     await Promise.all(taken.map(({ id }) => discard(id)));
   }
+  await restored;
 }
 
 // ---- progress ----
@@ -360,6 +380,7 @@ function save() {
  * them as cancelled.
  */
 export async function discardLeftovers() {
+  await restoreAutomaticDownloads();
   /** @type {{ downloads?: number[] }} */
   const saved = await chrome.storage.session.get('downloads');
   if (saved.downloads?.length) {

@@ -8,7 +8,7 @@
  * 3. It is withdrawn (`tabRemoved`) when it is closed or goes to a restricted page.
  */
 
-import { onNavigationAborted } from './downloads.js';
+import { onNavigationAborted, onTabUsed } from './downloads.js';
 import { isRestricted } from './policy.js';
 import { describeTab, urlOf } from './tab_reports.js';
 import { countChange, forgetClosedTab, forgetTab, tabState } from './tab_state.js';
@@ -214,6 +214,7 @@ function onDocument(tabId) {
 function onNavigated(navigation, sameDocument) {
   const { tabId, url } = navigation;
   if (isReportedPage(navigation) && !isRestricted(url)) {
+    onTabUsed(tabId, url);
     notify('tabNavigated', { tabId, url, sameDocument });
   }
 }

@@ -150,6 +150,22 @@ test('several downloads of one address at once are kept apart', () =>
     }
   }));
 
+test('Chrome does not ask about several downloads while an agent uses the site, and then again', async () => {
+  const setting = () =>
+    inExtension(
+      shared.chain,
+      async (primaryUrl) =>
+        (await chrome.contentSettings.automaticDownloads.get({ primaryUrl })).setting,
+      shared.site.url('/'),
+    );
+  assert.equal(await setting(), 'ask');
+  await shared.withPlaywright(async ({ context }) => {
+    await openLinks(context);
+    await untilEqual('the site may', setting, 'allow');
+  });
+  await untilEqual('the user’s setting counts again', setting, 'ask');
+});
+
 test('a popup’s own download belongs to the popup, although nobody has used it', () =>
   shared.withPlaywright(async ({ context }) => {
     const page = await openLinks(context);

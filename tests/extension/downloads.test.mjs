@@ -12,14 +12,15 @@ const OWN = `/home/user/Downloads/Tabwire/${GUID}`;
 
 /** A browser with tab 1, which is attached, and tab 2, which is not. */
 async function start({ isWatching = true } = {}) {
-  const { browser, attachments, load } = await watch(page(1), page(2));
+  const { browser, attachments, load, listTabs } = await watch(page(1), page(2));
+  await listTabs();
   const module = await load('downloads.js');
   const sent = [];
   module.reportDownloadsTo((method, params) =>
     sent.push([method, JSON.parse(JSON.stringify(params))]),
   );
   await attachments.attach(1);
-  module.watchDownloads(isWatching);
+  await module.watchDownloads(isWatching);
   /** The debugger announces a download, and Chrome creates it in the same moment. */
   const begin = (guid = GUID, url = URL, more = {}) => {
     const params = { guid, url, frameId: 'F', suggestedFilename: 'report.txt' };
@@ -242,6 +243,32 @@ test('progress is reported when there is any', async (t) => {
   t.mock.timers.tick(5_000);
   await settle();
   assert.equal(sent.length, 4);
+});
+
+test('while an agent wants downloads, the sites of its tabs may start several', async () => {
+  const { browser, watchDownloads, cancelDownloads } = await start();
+  const { onCommitted } = browser.chrome.webNavigation;
+  const settings = (name) => browser.callsTo(`contentSettings.automaticDownloads.${name}`);
+  const allow = (primaryPattern) => [{ primaryPattern, setting: 'allow' }];
+  await settle();
+  assert.deepEqual(settings('set'), [allow('https://example.org/*')]);
+  browser.openTab({ id: 3, url: 'https://other.example/' });
+  await settle();
+  for (const [tabId, url] of [
+    [1, 'http://127.0.0.1:8080/page'],
+    [1, 'https://example.org/again'],
+    [3, 'https://users.example/'],
+  ]) {
+    onCommitted.fire({ tabId, frameId: 0, url });
+  }
+  await settle();
+  assert.deepEqual(settings('set').slice(1), [allow('http://127.0.0.1:8080/*')]);
+  await watchDownloads(false);
+  await cancelDownloads();
+  assert.deepEqual(settings('clear'), [[{}]]);
+  onCommitted.fire({ tabId: 1, frameId: 0, url: 'https://later.example/' });
+  await settle();
+  assert.equal(settings('set').length, 2);
 });
 
 test('without a relay, what was taken for agents is removed', async () => {

@@ -171,6 +171,12 @@ export class FakeBrowser {
         update: this.#api('windows.update', () => ({})),
       },
       cookies: this.#makeCookies(),
+      contentSettings: {
+        automaticDownloads: {
+          set: this.#api('contentSettings.automaticDownloads.set', () => {}),
+          clear: this.#api('contentSettings.automaticDownloads.clear', () => {}),
+        },
+      },
       downloads: this.downloads.makeApi((name, implementation) =>
         this.#api(`downloads.${name}`, implementation),
       ),

@@ -23,6 +23,10 @@ test('only attachments.js uses chrome.debugger', () => {
   assert.deepEqual(modulesMatching(/chrome\s*\??\.\s*debugger\b|\bchrome\[/), ['attachments.js']);
 });
 
+test('only downloads.js uses chrome.downloads', () => {
+  assert.deepEqual(modulesMatching(/\bchrome\.downloads\.[a-zA-Z]+[.(]/), ['downloads.js']);
+});
+
 test('no module hides chrome behind another name', () => {
   assert.deepEqual(modulesMatching(/=\s*(globalThis\.)?chrome\s*[;,)]|{[^}]*}\s*=\s*chrome\b/), []);
 });
