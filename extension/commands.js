@@ -5,13 +5,17 @@
 import { attach, detach, sendCommand } from './attachments.js';
 import { runBrowserCommand } from './browser_commands.js';
 import { controlDownload, onTabUsed, watchDownloads } from './downloads.js';
+import { hasPermissions, setPermissions } from './permissions.js';
 import { isRestricted } from './policy.js';
 import { describeTab } from './tab_reports.js';
 import { activateTab, createTab, listTabs, loadDiscarded } from './tabs.js';
 
 /** @type {Record<string, (params: any) => unknown>} */
 const handlers = {
-  listTabs: async () => ({ tabs: await listTabs() }),
+  listTabs: async () => {
+    const hasRules = await hasPermissions();
+    return { tabs: await listTabs(), ...(hasRules ? { hasPermissions: true } : {}) };
+  },
 
   attachTab: async ({ tabId }) => {
     const { url, discarded } = await chrome.tabs.get(tabId);
@@ -74,6 +78,8 @@ const handlers = {
   watchDownloads: ({ enabled }) => watchDownloads(enabled === true),
 
   controlDownload: ({ guid, action }) => controlDownload(guid, action),
+
+  setPermissions: ({ rules }) => setPermissions(rules),
 
   browserCommand: ({ method, params, tabId }) => runBrowserCommand(method, params ?? {}, tabId),
 };

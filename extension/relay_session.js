@@ -8,6 +8,7 @@ import { makeBrowserMessage } from './browser_info.js';
 import { runCommand } from './commands.js';
 import { cancelDownloads, discardLeftovers } from './downloads.js';
 import { rememberAccepted, rememberRejected } from './pairing.js';
+import { clearLeftPermissions, clearPermissions } from './permissions.js';
 import * as protocol from './protocol.js';
 import { RelayLink } from './relay_link.js';
 import { readSettings } from './settings.js';
@@ -98,6 +99,7 @@ export class RelaySession {
       makeBrowserMessage(),
       attachments.adopt(),
       discardLeftovers(),
+      clearLeftPermissions(),
     ]);
   }
 
@@ -158,7 +160,7 @@ export class RelaySession {
 
   /** Without a relay, no agent can use the tabs. */
   async #detachUnused() {
-    await Promise.all(attachments.attachedTabs().map(attachments.detach));
+    await Promise.all([...attachments.attachedTabs().map(attachments.detach), clearPermissions()]);
     this.#onChange();
   }
 

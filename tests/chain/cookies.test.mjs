@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { attachedUrls, useChain } from '../harness/chain.mjs';
+import { attachedUrls, onOwnPort, useChain } from '../harness/chain.mjs';
 import { connectRaw, withRawClient } from '../harness/raw_client.mjs';
 
 const shared = useChain({
@@ -182,6 +182,23 @@ test('Playwright reads, adds and clears cookies, and attaches nothing', () =>
     assert.deepEqual(await names(), []);
     assert.deepEqual(await attachedUrls(shared.chain), []);
   }));
+
+test("storageState has the cookies of Chromium's own port, and attaches nothing", async () => {
+  const stateOf = async (context) => {
+    const { cookies, origins } = await context.storageState();
+    return { cookies: cookies.sort((a, b) => a.name.localeCompare(b.name)), origins };
+  };
+  const own = await connectRaw(shared.chain.chromium.ownUrl);
+  await own.send('Storage.setCookies', { cookies: COOKIES });
+  const expected = await onOwnPort(shared.chain, (_browser, context) => stateOf(context));
+  assert.equal(expected.cookies.length, COOKIES.length - 1);
+  await shared.withPlaywright(async ({ context }) => {
+    assert.deepEqual(await stateOf(context), expected);
+    assert.deepEqual(await attachedUrls(shared.chain), []);
+  });
+  await own.send('Storage.clearCookies');
+  await own.close();
+});
 
 test('Puppeteer reads, sets and deletes cookies of the browser, and attaches nothing', () =>
   shared.withPuppeteer(async (browser) => {

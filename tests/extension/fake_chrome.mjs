@@ -60,6 +60,8 @@ export class FakeBrowser {
   cookies = [];
   /** The browser's list of downloads. */
   downloads = new FakeDownloads();
+  /** The content settings that the extension has set: `['location', pattern, setting]`. */
+  contentSettings = [];
   local = {};
   session = {};
   /** The content of `pairing.json`. */
@@ -171,14 +173,18 @@ export class FakeBrowser {
         update: this.#api('windows.update', () => ({})),
       },
       cookies: this.#makeCookies(),
-      contentSettings: {
-        automaticDownloads: {
-          set: this.#api('contentSettings.automaticDownloads.set', () => {}),
-          clear: this.#api('contentSettings.automaticDownloads.clear', () => {}),
-        },
-      },
       downloads: this.downloads.makeApi((name, implementation) =>
         this.#api(`downloads.${name}`, implementation),
+      ),
+      contentSettings: Object.fromEntries(
+        [
+          'location',
+          'notifications',
+          'microphone',
+          'camera',
+          'clipboard',
+          'automaticDownloads',
+        ].map((type) => [type, this.#makeContentSetting(type)]),
       ),
       storage: { local: this.#makeStorage('local'), session: this.#makeStorage('session') },
       alarms: { create: this.#api('alarms.create', () => {}), onAlarm: new FakeEvent() },
@@ -249,6 +255,18 @@ export class FakeBrowser {
           (cookie) => cookie.name !== name || cookie.domain.replace(/^\./, '') !== hostname,
         );
       }),
+    };
+  }
+
+  /** Rules can be replaced one by one, but removed only all at once. */
+  #makeContentSetting(type) {
+    const keep = (isKept) => (this.contentSettings = this.contentSettings.filter(isKept));
+    return {
+      set: this.#api(`contentSettings.${type}.set`, ({ primaryPattern, setting }) => {
+        keep(([other, pattern]) => other !== type || pattern !== primaryPattern);
+        this.contentSettings.push([type, primaryPattern, setting]);
+      }),
+      clear: this.#api(`contentSettings.${type}.clear`, () => keep(([other]) => other !== type)),
     };
   }
 

@@ -259,6 +259,16 @@ test('cdpCommand on a page and its reply', async () => {
   ]);
 });
 
+test('listTabs while there are rules for permissions, and setPermissions', async () => {
+  const browser = new FakeBrowser();
+  const socket = await startConnected(browser);
+  await callWorker('setPermissions', socket);
+  assert.deepEqual(browser.contentSettings, [['location', 'https://example.org/*', 'allow']]);
+  socket.frames.length = 0;
+  const list = await fixture('listTabs', 'to-extension');
+  await assertSends('reply-listTabs-permissions', socket, () => socket.receive(list));
+});
+
 test('browserCommand and its reply', async () => {
   const browser = browserWith();
   browser.windows.set(7, { left: 10, top: 20, width: 780, height: 580, state: 'normal' });

@@ -44,10 +44,10 @@ impl Core {
                 check_bounds(request)?;
                 self.run_in_extension(caller, request, None)
             }
-            BrowserCommand::GrantPermissions
-            | BrowserCommand::SetPermission
-            | BrowserCommand::ResetPermissions
-            | BrowserCommand::Unknown => Err(refused::error(&request.method)),
+            BrowserCommand::GrantPermissions => self.grant_permissions(caller, request),
+            BrowserCommand::SetPermission => self.set_permission(caller, request),
+            BrowserCommand::ResetPermissions => self.reset_permissions(caller, request),
+            BrowserCommand::Unknown => Err(refused::error(&request.method)),
         }
     }
 

@@ -6,5 +6,6 @@ mod clients;
 mod downloads;
 mod fetch;
 mod page;
+mod permissions;
 mod router;
 mod target;

@@ -17,8 +17,8 @@ impl Core {
         if !self.world.link.is_greeting() {
             return;
         }
-        let reports = match serde_json::from_str::<TabList>(result) {
-            Ok(list) => list.into_tabs(),
+        let (has_permissions, reports) = match serde_json::from_str::<TabList>(result) {
+            Ok(list) => (list.has_permissions(), list.into_tabs()),
             Err(error) => {
                 let reason = format!("the extension's list of tabs cannot be parsed: {error}");
                 return self.close_extension(&reason);
@@ -36,6 +36,11 @@ impl Core {
         tracing::info!(tabs = reports.len(), "tabs listed");
         for report in reports {
             self.on_tab_listed(report);
+        }
+        // Their client may have disconnected while the browser was away, or the browser may have
+        // been started again without them.
+        if has_permissions || !self.world.permissions.is_empty() {
+            self.send_permissions(Continuation::Ignore);
         }
     }
 

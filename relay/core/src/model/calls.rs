@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::interception::Interception;
 use super::journal;
 use super::pending_call::PendingCall;
+use super::permissions::Rule;
 use crate::Now;
 use crate::protocol::cdp::Request;
 use crate::protocol::ids::{CallId, Caller, SessionId, TabId};
@@ -68,6 +69,10 @@ pub enum Note {
     /// `Fetch.enable` for all sessions; if it fails, this session's interception is as before.
     Interception {
         before: Option<Interception>,
+    },
+    /// New permissions of sites; if they cannot be set, this client's rules are as before.
+    Permissions {
+        before: Vec<Rule>,
     },
     /// The answer to this pause of a request.
     PauseAnswer {

@@ -16,6 +16,7 @@ pub mod link;
 pub mod mirror;
 pub mod paused;
 pub mod pending_call;
+pub mod permissions;
 pub mod sessions;
 pub mod tab;
 pub mod tabs;
@@ -33,6 +34,7 @@ use downloads::Downloads;
 use interner::Interner;
 use link::Link;
 use mirror::Mirror;
+use permissions::Permissions;
 use sessions::{Session, Sessions};
 use tab::Tab;
 use tabs::Tabs;
@@ -47,6 +49,7 @@ pub struct World {
     pub link: Link,
     pub downloads: Downloads,
     pub interner: Interner,
+    pub permissions: Permissions,
     /// The only browser context: the person's own profile.
     pub browser_context: TargetId,
     pub browser_target: TargetId,
@@ -63,6 +66,7 @@ impl World {
             link: Link::default(),
             downloads: Downloads::default(),
             interner: Interner::default(),
+            permissions: Permissions::default(),
         }
     }
 

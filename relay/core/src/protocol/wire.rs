@@ -57,6 +57,10 @@ pub enum Call<'a> {
         guid: &'a str,
         action: DownloadAction,
     },
+    /// All rules for permissions of sites, instead of those from before.
+    SetPermissions {
+        rules: &'a str,
+    },
 }
 
 impl Call<'_> {
@@ -72,6 +76,7 @@ impl Call<'_> {
             Self::BrowserCommand { .. } => "browserCommand",
             Self::WatchDownloads { .. } => "watchDownloads",
             Self::ControlDownload { .. } => "controlDownload",
+            Self::SetPermissions { .. } => "setPermissions",
         }
     }
 
@@ -86,7 +91,8 @@ impl Call<'_> {
             Self::ListTabs
             | Self::CreateTab { .. }
             | Self::WatchDownloads { .. }
-            | Self::ControlDownload { .. } => None,
+            | Self::ControlDownload { .. }
+            | Self::SetPermissions { .. } => None,
         }
     }
 
@@ -128,6 +134,9 @@ impl Call<'_> {
                     text,
                     ",\"params\":{{\"guid\":{guid},\"action\":\"{action}\"}}"
                 );
+            }
+            Self::SetPermissions { rules } => {
+                let _ = write!(text, ",\"params\":{{\"rules\":{rules}}}");
             }
             Self::BrowserCommand {
                 method,
@@ -242,14 +251,30 @@ pub enum LoadStatus {
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub enum TabList {
-    Named { tabs: Vec<TabReport> },
+    #[serde(rename_all = "camelCase")]
+    Named {
+        tabs: Vec<TabReport>,
+        /// Chrome has rules for permissions that outlived a service worker or a relay.
+        #[serde(default)]
+        has_permissions: bool,
+    },
     Bare(Vec<TabReport>),
 }
 
 impl TabList {
+    pub fn has_permissions(&self) -> bool {
+        matches!(
+            self,
+            Self::Named {
+                has_permissions: true,
+                ..
+            }
+        )
+    }
+
     pub fn into_tabs(self) -> Vec<TabReport> {
         match self {
-            Self::Named { tabs } | Self::Bare(tabs) => tabs,
+            Self::Named { tabs, .. } | Self::Bare(tabs) => tabs,
         }
     }
 }

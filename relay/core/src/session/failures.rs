@@ -37,6 +37,7 @@ impl Core {
                 self.on_barrier_failed(caller.session_id, &request);
             }
             Note::Join(deferred) => drop(self.undefer(caller, deferred)),
+            Note::Permissions { before } => self.restore_permissions(caller.client_id, before),
             note => self.on_fetch_reply(caller.session_id, debuggee, note, false),
         }
     }

@@ -9,6 +9,7 @@ mod domains;
 mod failures;
 mod forward;
 mod interception;
+mod permissions;
 mod release;
 mod scripts;
 mod undo;

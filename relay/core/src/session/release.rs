@@ -59,6 +59,7 @@ impl Core {
         for tab_id in self.world.tabs.ids() {
             self.close_or_detach(tab_id);
         }
+        self.forget_permissions(client_id);
         self.world.interner.forget_unused();
     }
 

@@ -11,6 +11,7 @@ mod extension_link;
 mod interception;
 mod late_join;
 mod launching;
+mod permissions;
 mod property;
 mod requests;
 mod script;

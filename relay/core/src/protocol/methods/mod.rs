@@ -6,6 +6,7 @@
 //! | [`command`] | What does the relay do with a command to a page or a child? |
 //! | [`event`] | What does an event mean to the relay? |
 //! | [`init`] | Which commands does a dormant tab answer, and which are replayed on waking? |
+//! | [`permissions`] | Which permissions of a site can an extension set? |
 //! | [`refused`] | What does Chrome never grant to an extension? |
 //! | [`undo`] | How is a setting reverted when its session ends? |
 //! | [`domains`] | Which domains have to be enabled, and which switch gates an event? |
@@ -17,5 +18,6 @@ pub mod context_ids;
 pub mod domains;
 pub mod event;
 pub mod init;
+pub mod permissions;
 pub mod refused;
 pub mod undo;

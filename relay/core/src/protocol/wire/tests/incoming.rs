@@ -183,6 +183,19 @@ fn error_is_plain_text_or_chromes_code_and_message() {
 }
 
 #[test]
+fn list_of_tabs_reports_rules_for_permissions() {
+    for (name, expected) in [
+        ("reply-listTabs", false),
+        ("reply-listTabs-permissions", true),
+    ] {
+        let text = text(name);
+        let messages = parse_frame(&text).unwrap();
+        let list: TabList = serde_json::from_str(messages[0].result.unwrap().get()).unwrap();
+        assert_eq!(list.has_permissions(), expected, "{name}");
+    }
+}
+
+#[test]
 fn parses_the_list_of_tabs() {
     let text = text("reply-listTabs");
     let messages = parse_frame(&text).unwrap();

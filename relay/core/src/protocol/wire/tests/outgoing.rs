@@ -43,6 +43,7 @@ fn calls_match_their_fixtures() {
         guid: "790c48b4-cee2-4755-b32f-b33ff8ccd4ee",
         action: DownloadAction::Take,
     };
+    let rules = r#"[{"type":"location","pattern":"https://example.org/*","setting":"allow"}]"#;
     for (name, id, call) in [
         ("listTabs", 1, Call::ListTabs),
         ("attachTab", 2, Call::AttachTab { tab }),
@@ -54,6 +55,7 @@ fn calls_match_their_fixtures() {
         ("createTab-window", 11, create_window),
         ("watchDownloads", 12, Call::WatchDownloads { enabled: true }),
         ("controlDownload", 13, take_download),
+        ("setPermissions", 14, Call::SetPermissions { rules }),
     ] {
         assert_text(name, &call.to_text(CallId(id)));
     }

@@ -1,0 +1,105 @@
+/**
+ * Permissions of sites, such as the camera or the location, as clients have set them. The relay
+ * sends all rules at once; this module makes Chrome's content settings match them. They are a layer
+ * above the user's own settings, which apply again when the rules are gone.
+ *
+ * Chrome keeps an extension's rules when the browser quits. So which rules there are is saved twice:
+ * in `chrome.storage.session`, to know what to change, and as a flag in `chrome.storage.local`,
+ * which shows after a restart of the browser that rules are left to remove.
+ */
+
+/**
+ * @typedef {'location' | 'notifications' | 'microphone' | 'camera' | 'clipboard'} RuleType
+ * @typedef {{ type: RuleType, pattern: string, setting: 'allow' | 'block' | 'ask' }} Rule
+ */
+
+/** @type {RuleType[]} */
+const TYPES = ['location', 'notifications', 'microphone', 'camera', 'clipboard'];
+
+/** @type {Promise<unknown>} The last change. Changes are made one at a time. */
+let lastChange = Promise.resolve();
+
+/** Whether Chrome has rules of this extension, possibly of an earlier relay. */
+export async function hasPermissions() {
+  await lastChange;
+  const { hasPermissionRules } = await chrome.storage.local.get('hasPermissionRules');
+  return hasPermissionRules === true;
+}
+
+/**
+ * Replaces all rules.
+ * @param {Rule[]} rules
+ */
+export function setPermissions(rules) {
+  const change = lastChange.then(() => replaceRules(rules));
+  lastChange = change.catch(() => {});
+  return change;
+}
+
+/** Without a relay, nobody may keep a permission. */
+export async function clearPermissions() {
+  if (await hasPermissions()) {
+    await setPermissions([]).catch(() => {});
+  }
+}
+
+/**
+ * Removes what was left when the browser last quit. If that fails, the relay learns that there are
+ * rules, and tries again.
+ */
+export async function clearLeftPermissions() {
+  if ((await hasPermissions()) && !(await readRules())) {
+    await setPermissions([]).catch(() => {});
+  }
+}
+
+/** @returns {Promise<Rule[] | undefined>} Undefined if it is unknown which rules Chrome has. */
+async function readRules() {
+  const { permissionRules } = await chrome.storage.session.get('permissionRules');
+  return /** @type {Rule[] | undefined} */ (permissionRules);
+}
+
+/** @param {Rule[]} rules */
+async function replaceRules(rules) {
+  const unknown = rules.find(({ type }) => !TYPES.includes(type));
+  if (unknown) {
+    throw new Error(`Unknown content setting: ${unknown.type}`);
+  }
+  const before = await readRules();
+  // While a change is under way, nobody knows what Chrome has.
+  await chrome.storage.session.remove('permissionRules');
+  if (rules.length > 0) {
+    await chrome.storage.local.set({ hasPermissionRules: true });
+  }
+  for (const type of TYPES) {
+    const isOfType = (/** @type {Rule} */ rule) => rule.type === type;
+    await replaceRulesOfType(type, before?.filter(isOfType), rules.filter(isOfType));
+  }
+  await chrome.storage.session.set({ permissionRules: rules });
+  if (rules.length === 0) {
+    await chrome.storage.local.remove('hasPermissionRules');
+  }
+}
+
+/**
+ * Chrome can only remove all rules of a type at once. That is avoided if no rule has to go, because
+ * pages would notice that the others are gone for a moment.
+ * @param {RuleType} type
+ * @param {Rule[] | undefined} before
+ * @param {Rule[]} rules
+ */
+async function replaceRulesOfType(type, before, rules) {
+  const find = (/** @type {Rule[]} */ list, /** @type {Rule} */ { pattern }) =>
+    list.find((rule) => rule.pattern === pattern);
+  const isCleared = !before?.every((old) => find(rules, old));
+  const contentSetting = chrome.contentSettings[type];
+  if (isCleared) {
+    await contentSetting.clear({});
+  }
+  for (const rule of rules) {
+    const old = isCleared ? undefined : find(before ?? [], rule);
+    if (old?.setting !== rule.setting) {
+      await contentSetting.set({ primaryPattern: rule.pattern, setting: rule.setting });
+    }
+  }
+}
