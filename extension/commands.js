@@ -5,6 +5,7 @@
 import { attach, detach, sendCommand } from './attachments.js';
 import { runBrowserCommand } from './browser_commands.js';
 import { controlDownload, onTabUsed, watchDownloads } from './downloads.js';
+import { checkFolderUpload } from './folder_upload.js';
 import { hasPermissions, setPermissions } from './permissions.js';
 import { isRestricted } from './policy.js';
 import { describeTab } from './tab_reports.js';
@@ -72,8 +73,12 @@ const handlers = {
     await activateTab(tabId);
   },
 
-  cdpCommand: ({ tabId, method, params, childSessionId }) =>
-    sendCommand(tabId, method, params ?? {}, childSessionId),
+  cdpCommand: async ({ tabId, method, params, childSessionId }) => {
+    if (method === 'DOM.setFileInputFiles') {
+      await checkFolderUpload(tabId, params ?? {}, childSessionId);
+    }
+    return sendCommand(tabId, method, params ?? {}, childSessionId);
+  },
 
   watchDownloads: ({ enabled }) => watchDownloads(enabled === true),
 
