@@ -118,7 +118,7 @@ const REMEDIES = [
     'Several elements match. Make the locator more specific, or add `.first()`.',
   ],
   [
-    /ERR_ABORTED at data:/,
+    /ERR_ABORTED at data:|open a data: address/,
     'Chrome does not let extensions open `data:` URLs. Use `page.setContent()`.',
   ],
   [/net::ERR_/, 'The URL could not be loaded. Check it.'],

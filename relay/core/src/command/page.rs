@@ -2,10 +2,11 @@
 
 use crate::Core;
 use crate::emit::out::{Handled, HandlerResult};
-use crate::model::tab::Attachment;
+use crate::model::tab::{Attachment, Tab};
 use crate::protocol::cdp::Request;
 use crate::protocol::error::CdpError;
 use crate::protocol::ids::{Caller, Debuggee, SessionId, TabId};
+use crate::protocol::json;
 use crate::protocol::methods::browser;
 use crate::protocol::methods::command::Command;
 use crate::protocol::methods::init::{self, Init, Replay};
@@ -20,6 +21,7 @@ impl Core {
         let session_id = caller.session_id;
         let init = self.find_init(session_id, &request);
         let tab = self.world.tabs.get(tab_id).ok_or(CdpError::TabClosed)?;
+        check_navigation(tab, &request)?;
         // Playwright repeats it when a frame disappears: the reply tells it whether the frame comes
         // back.
         let is_repeated = Command::classify(&request.method) == Command::Enable("Page")
@@ -77,4 +79,23 @@ impl Core {
         }
         init
     }
+}
+
+/// Chrome treats a navigation by an extension like one by the page itself, and silently aborts it if
+/// it leads to a `data:` address. Frames may show one.
+fn check_navigation(tab: &Tab, request: &Request<'_>) -> Result<(), CdpError> {
+    if Command::classify(&request.method) != Command::Navigate {
+        return Ok(());
+    }
+    let field = |key| json::string_field(&request.params, key).unwrap_or_default();
+    let (url, frame) = (field("url"), field("frameId"));
+    let scheme = url.trim_start().get(..5).unwrap_or_default();
+    let is_page = frame.is_empty() || frame == tab.page_id().as_str();
+    if !is_page || !scheme.eq_ignore_ascii_case("data:") {
+        return Ok(());
+    }
+    Err(CdpError::Refused(format!(
+        "{}: Chrome does not let an extension open a data: address in an existing tab. Use page.setContent(), or open a new tab with this address (Target.createTarget). A browser that was started with `tabwire launch --direct` can open it.",
+        request.method
+    )))
 }

@@ -151,3 +151,33 @@ fn keeps_no_state_after_everyone_has_disconnected() {
     assert!(script.is_idle());
     assert!(script.received(client).is_empty());
 }
+
+#[test]
+fn refuses_a_data_address_in_a_page_without_waking_it() {
+    let mut script = Script::with_tabs(2);
+    let (_, pages) = script.auto_attached_client();
+    script.make_live(&pages[1]);
+    for (page, frame) in [(&pages[0], "T1"), (&pages[1], "T2")] {
+        for params in [
+            json!({ "url": "data:text/html,x" }),
+            json!({ "url": " DATA:text/html,x", "frameId": frame }),
+        ] {
+            let (code, message) = script.request_error(page, "Page.navigate", params);
+            assert_eq!(code, -32000);
+            for part in ["Page.navigate", "data:", "setContent", "--direct"] {
+                assert!(message.contains(part), "{message}");
+            }
+        }
+    }
+    assert!(script.calls().is_empty());
+    for params in [
+        json!({ "url": "data:text/html,x", "frameId": "F1" }),
+        json!({ "url": "https://example.com/data:" }),
+        json!({ "url": "é" }),
+        json!({ "url": 5 }),
+    ] {
+        script.send(&pages[1], "Page.navigate", params.clone());
+        let call = script.next_command("Page.navigate");
+        assert_eq!(call.params(), &params);
+    }
+}
