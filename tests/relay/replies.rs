@@ -62,7 +62,7 @@ async fn rejects_messages_that_are_not_requests() {
     for text in [
         r#"{"id":901}"#,
         r#"{"id":901,"method":7}"#,
-        r#"{"id":901,"method":"Browser.getVersion","params":[]}"#,
+        r#"{"id":901,"method":"Browser.getVersion","params":5}"#,
     ] {
         client.send_text(text).await;
         assert_eq!(client.error_of(901).await["code"], -32600, "{text}");

@@ -67,11 +67,9 @@ impl<'a> Request<'a> {
                 error,
             });
         }
-        let params = match envelope.params.map(RawValue::get) {
-            None | Some("null") => "{}",
-            Some(object) if object.starts_with('{') => object,
-            Some(_) => {
-                let error = CdpError::InvalidRequest("'params' must be an object".into());
+        let params = match read_object(envelope.params) {
+            Ok(params) => params,
+            Err(error) => {
                 return Err(Malformed {
                     id: Some(id),
                     error,
@@ -123,6 +121,24 @@ impl<'a> Request<'a> {
             params: Cow::Owned(self.params.into_owned()),
             session: self.session.map(|session| Cow::Owned(session.into_owned())),
         }
+    }
+}
+
+/// The parameters as an object. Languages in which an empty map is an empty list send `[]`. Chrome
+/// accepts that for methods without parameters.
+fn read_object(params: Option<&RawValue>) -> Result<&str, CdpError> {
+    match params.map(RawValue::get) {
+        None | Some("null") => Ok("{}"),
+        Some(object) if object.starts_with('{') => Ok(object),
+        Some(list) if list.starts_with('[') => {
+            let inner = list.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
+            let is_empty = inner.is_some_and(|inner| inner.trim().is_empty());
+            let error = || CdpError::rejected("Invalid parameters: 'params' must be an object");
+            is_empty.then_some("{}").ok_or_else(error)
+        }
+        Some(_) => Err(CdpError::InvalidRequest(
+            "Message may have object 'params' property".into(),
+        )),
     }
 }
 
@@ -234,10 +250,28 @@ mod tests {
         );
         assert_eq!(code_of(r#"{"id":5}"#), (Some(5), -32600));
         assert_eq!(code_of(r#"{"id":5,"method":3}"#), (Some(5), -32600));
-        assert_eq!(
-            code_of(r#"{"id":5,"method":"Page.enable","params":[]}"#),
-            (Some(5), -32600)
-        );
+        let with_params = |params| {
+            code_of(&format!(
+                r#"{{"id":5,"method":"Page.enable","params":{params}}}"#
+            ))
+        };
+        for (params, code) in [
+            ("5", -32600),
+            (r#""x""#, -32600),
+            ("[1]", -32602),
+            ("[[]]", -32602),
+            ("[{}]", -32602),
+        ] {
+            assert_eq!(with_params(params), (Some(5), code), "{params}");
+        }
+    }
+
+    #[test]
+    fn takes_an_empty_list_of_parameters_for_none() {
+        for params in ["[]", "[ ]", "{}", "null"] {
+            let text = format!(r#"{{"id":5,"method":"Page.enable","params":{params}}}"#);
+            assert_eq!(Request::parse(&text).unwrap().params, "{}", "{params}");
+        }
     }
 
     #[test]

@@ -181,3 +181,30 @@ fn refuses_a_data_address_in_a_page_without_waking_it() {
         assert_eq!(call.params(), &params);
     }
 }
+
+#[test]
+fn takes_an_empty_list_of_parameters_for_none() {
+    let mut script = Script::with_tabs(2);
+    let (client, pages) = script.auto_attached_client();
+    script.make_live(&pages[1]);
+    let none = || json!([]);
+    let version = script.request(client, "Browser.getVersion", none());
+    assert_eq!(version["protocolVersion"], "1.3");
+    let targets = script.request(client, "Target.getTargets", none());
+    assert_eq!(targets["targetInfos"].as_array().unwrap().len(), 2);
+    script.send(client, "Storage.getCookies", none());
+    let call = script.next_browser_command("Storage.getCookies");
+    assert_eq!(call.params(), &json!({}));
+    script.reply(&call, json!({ "cookies": [] }));
+    assert_eq!(script.request(&pages[0], "Page.enable", none()), json!({}));
+    assert!(!script.is_live(1), "answered while dormant");
+    script.send(&pages[1], "Page.getLayoutMetrics", none());
+    let call = script.next_command("Page.getLayoutMetrics");
+    assert_eq!(
+        call.params(),
+        &json!({}),
+        "Chrome itself would reject a list"
+    );
+    let error = script.request_error(client, "Browser.getVersion", json!([1]));
+    assert_eq!(error.0, -32602);
+}
