@@ -6,6 +6,7 @@
 
 import { watchDebugger } from './attachments.js';
 import { onDebuggerEvent, reportDownloadsTo } from './downloads.js';
+import { watchFocus } from './focus_guard.js';
 import { onPopupMessage } from './popup_messages.js';
 import { RelaySession } from './relay_session.js';
 import { addWatcher, showStatus } from './status.js';
@@ -31,6 +32,7 @@ watchDebugger({
 });
 watchTabs(session.notify.bind(session));
 reportDownloadsTo(session.notify.bind(session));
+watchFocus();
 
 // The popup and the welcome page. Whoever opens one wants to know the status now.
 chrome.runtime.onConnect.addListener((watcher) => {

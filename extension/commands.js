@@ -5,6 +5,7 @@
 import { attach, detach, sendCommand } from './attachments.js';
 import { runBrowserCommand } from './browser_commands.js';
 import { controlDownload, onTabUsed, watchDownloads } from './downloads.js';
+import { onClick } from './focus_guard.js';
 import { checkFolderUpload } from './folder_upload.js';
 import { hasPermissions, setPermissions } from './permissions.js';
 import { isRestricted } from './policy.js';
@@ -77,7 +78,11 @@ const handlers = {
     if (method === 'DOM.setFileInputFiles') {
       await checkFolderUpload(tabId, params ?? {}, childSessionId);
     }
-    return sendCommand(tabId, method, params ?? {}, childSessionId);
+    const reply = sendCommand(tabId, method, params ?? {}, childSessionId);
+    if (method === 'Input.dispatchMouseEvent' && params?.type === 'mousePressed') {
+      onClick(tabId, reply).catch(() => {}); // The tab was closed.
+    }
+    return reply;
   },
 
   watchDownloads: ({ enabled }) => watchDownloads(enabled === true),

@@ -1,6 +1,6 @@
 /**
- * Notifies the relay of what happens to tabs. In the service worker this is the only module that
- * listens to `chrome.tabs` and `chrome.webNavigation`.
+ * Notifies the relay of what happens to tabs, and `focus_guard.js` of what the user sees. In the
+ * service worker this is the only module that listens to `chrome.tabs` and `chrome.webNavigation`.
  *
  * 1. A tab is announced (`tabCreated`) when the user opens it, when a tab opened by a page has its
  *    first document, or when a tab leaves a restricted page.
@@ -9,6 +9,7 @@
  */
 
 import { onNavigationAborted, onTabUsed } from './downloads.js';
+import { onActivated, onOpened } from './focus_guard.js';
 import { isRestricted } from './policy.js';
 import { describeTab, urlOf } from './tab_reports.js';
 import { countChange, forgetClosedTab, forgetTab, tabState } from './tab_state.js';
@@ -38,6 +39,7 @@ export function watchTabs(onNotify) {
     }
   });
   chrome.tabs.onUpdated.addListener(onUpdated);
+  chrome.tabs.onActivated.addListener(onActivated);
   chrome.tabs.onRemoved.addListener(onRemoved);
   chrome.tabs.onReplaced.addListener(onReplaced);
   watchNavigation();
@@ -150,7 +152,10 @@ async function onReplaced(addedTabId, removedTabId) {
  */
 function watchNavigation() {
   const navigation = chrome.webNavigation;
-  navigation.onCreatedNavigationTarget.addListener(onOpenedByPage);
+  navigation.onCreatedNavigationTarget.addListener((details) => {
+    onOpened(details).catch(() => {}); // One of the tabs was closed.
+    onOpenedByPage(details);
+  });
   navigation.onCommitted.addListener((details) => {
     onDocumentOrError(details, false);
     onNavigated(details, false);

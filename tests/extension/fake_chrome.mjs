@@ -171,6 +171,11 @@ export class FakeBrowser {
           return { id, ...this.windows.get(id) };
         }),
         update: this.#api('windows.update', () => ({})),
+        getLastFocused: this.#api('windows.getLastFocused', () => {
+          const [found] = [...this.windows].filter(([, { focused }]) => focused);
+          return found ? { id: found[0], ...found[1] } : { id: 1, focused: false };
+        }),
+        onFocusChanged: new FakeEvent(),
       },
       cookies: this.#makeCookies(),
       downloads: this.downloads.makeApi((name, implementation) =>
@@ -284,6 +289,7 @@ export class FakeBrowser {
       }),
       onCreated: new FakeEvent(),
       onUpdated: new FakeEvent(),
+      onActivated: new FakeEvent(),
       onRemoved: new FakeEvent(),
       onReplaced: new FakeEvent(),
     };
