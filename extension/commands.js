@@ -6,7 +6,7 @@ import { attach, detach, sendCommand } from './attachments.js';
 import { runBrowserCommand } from './browser_commands.js';
 import { controlDownload, onTabUsed, watchDownloads } from './downloads.js';
 import { onClick } from './focus_guard.js';
-import { checkFolderUpload } from './folder_upload.js';
+import { mayUploadFolder, refuseHiddenFolder } from './folder_upload.js';
 import { hasPermissions, setPermissions } from './permissions.js';
 import { isRestricted } from './policy.js';
 import { describeTab } from './tab_reports.js';
@@ -75,8 +75,11 @@ const handlers = {
   },
 
   cdpCommand: async ({ tabId, method, params, childSessionId }) => {
-    if (method === 'DOM.setFileInputFiles') {
-      await checkFolderUpload(tabId, params ?? {}, childSessionId);
+    if (mayUploadFolder(method, params ?? {})) {
+      const refusal = await refuseHiddenFolder(tabId, method, params ?? {}, childSessionId);
+      if (refusal) {
+        return refusal;
+      }
     }
     const reply = sendCommand(tabId, method, params ?? {}, childSessionId);
     if (method === 'Input.dispatchMouseEvent' && params?.type === 'mousePressed') {

@@ -7,20 +7,79 @@
 import { sendCommand } from './attachments.js';
 import { cdpError } from './protocol.js';
 
+const REASON =
+  'DOM.setFileInputFiles: Chrome uploads a folder only from a tab that is visible, and this one is ' +
+  'in the background. Bring it to the front first, for example with page.bringToFront().';
+
 /**
- * Rejects a choice that Chrome would cancel.
+ * Whether a command is part of an upload. Anything else needs no check.
+ * @param {string} method
+ * @param {any} params
+ */
+export function mayUploadFolder(method, params) {
+  return method === 'DOM.setFileInputFiles' || isFolderUploadOfPlaywright(method, params);
+}
+
+/**
+ * Rejects what Chrome would cancel. If it returns a result, that is the reply, and the command is
+ * not sent.
  * @param {number} tabId
- * @param {{ files?: string[], nodeId?: number, backendNodeId?: number, objectId?: string }} params
- *   The parameters of `DOM.setFileInputFiles`.
+ * @param {string} method
+ * @param {any} params
  * @param {string} [childSessionId]
  */
-export async function checkFolderUpload(tabId, { files: _files, ...node }, childSessionId) {
-  if (!(await isVisible(tabId)) && (await isFolderInput(tabId, node, childSessionId))) {
-    throw cdpError(
-      'DOM.setFileInputFiles: Chrome uploads a folder only from a tab that is visible, and this one ' +
-        'is in the background. Bring it to the front first, for example with page.bringToFront().',
-    );
+export async function refuseHiddenFolder(tabId, method, params, childSessionId) {
+  if (await isVisible(tabId)) {
+    return undefined;
   }
+  if (method !== 'DOM.setFileInputFiles') {
+    return thrown(REASON);
+  }
+  const { files: _files, ...node } = params;
+  if (await isFolderInput(tabId, node, childSessionId)) {
+    throw cdpError(REASON);
+  }
+  return undefined;
+}
+
+/**
+ * Before it uploads, Playwright checks the element with a script, and passes whether it is about to
+ * upload a folder. It repeats a command that fails until its timeout, and never shows the reason. An
+ * exception in this script ends the upload.
+ * @param {string} method
+ * @param {any} params
+ */
+function isFolderUploadOfPlaywright(method, params) {
+  const [source, ...rest] = method === 'Runtime.callFunctionOn' ? scriptOf(params) : [];
+  return (
+    source?.includes('directoryUpload') === true &&
+    source.includes('.retarget(') &&
+    JSON.stringify(rest).includes('{"k":"directoryUpload","v":true}')
+  );
+}
+
+/**
+ * Playwright runs a script by calling its helper with the script's source, and with the arguments
+ * in a format of its own.
+ * @param {{ arguments?: { value?: unknown }[] }} params
+ * @returns {[string, ...unknown[]] | []}
+ */
+function scriptOf({ arguments: list = [] }) {
+  const values = list.map(({ value }) => value);
+  const index = values.findIndex((value) => typeof value === 'string');
+  return index === -1 ? [] : [String(values[index]), ...values.slice(index + 1)];
+}
+
+/** The result of a script that has thrown an error. @param {string} message */
+function thrown(message) {
+  const exception = {
+    type: 'object',
+    subtype: 'error',
+    className: 'Error',
+    description: `Error: ${message}`,
+  };
+  const position = { exceptionId: 1, lineNumber: 0, columnNumber: 0 };
+  return { result: exception, exceptionDetails: { text: 'Uncaught', ...position, exception } };
 }
 
 /** @param {number} tabId */

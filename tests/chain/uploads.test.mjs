@@ -5,6 +5,8 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 
+import { chromium as oldPlaywright } from 'playwright-core-1.56';
+
 import { onOwnPort, openForegroundTab, openTabs, pageAt, useChain } from '../harness/chain.mjs';
 import { temporaryFolder } from '../harness/processes.mjs';
 
@@ -52,9 +54,15 @@ test('uploads files from a tab in the background', () =>
 
 test('uploads a folder from a visible tab, and says that it has to be visible', () =>
   inBackground('/?folder', async (page) => {
-    // Not with a selector: Playwright then repeats what fails until its own timeout.
-    const input = await page.$('#folder');
-    await assert.rejects(input.setInputFiles(folder.path), REASON);
+    await assert.rejects(page.setInputFiles('#folder', folder.path), REASON);
+    const session = await page.context().newCDPSession(page);
+    const { root } = await session.send('DOM.getDocument');
+    const { nodeId } = await session.send('DOM.querySelector', {
+      nodeId: root.nodeId,
+      selector: '#folder',
+    });
+    const choice = session.send('DOM.setFileInputFiles', { files: [folder.path], nodeId });
+    await assert.rejects(choice, REASON, 'for any client');
     assert.deepEqual(await chosenIn(page, '#folder'), []);
     await page.bringToFront();
     await page.setInputFiles('#folder', folder.path);
@@ -62,6 +70,17 @@ test('uploads a folder from a visible tab, and says that it has to be visible', 
     const chosen = (await chosenIn(page, '#folder')).sort();
     assert.deepEqual(chosen, [`${name}/a.txt`, `${name}/sub/b.txt`]);
   }));
+
+test('a Playwright of last year gets the reason, too', async () => {
+  const url = shared.site.url('/?old');
+  await openTabs(shared.chain, [url]);
+  await openForegroundTab(shared.chain, shared.site.url('/front'));
+  const browser = await oldPlaywright.connectOverCDP(shared.chain.cdpUrl);
+  const page = pageAt(browser.contexts()[0], url);
+  await assert.rejects(page.setInputFiles('#folder', folder.path), REASON);
+  await browser.close();
+  await shared.chain.relay.waitForClients(0);
+});
 
 test('the same holds in a frame of another site', () =>
   inBackground('/framed', async (page) => {
@@ -71,7 +90,7 @@ test('the same holds in a frame of another site', () =>
       },
       shared.site.url('/', 'localhost'),
     );
-    const input = await page.frameLocator('iframe').locator('#folder').elementHandle();
+    const input = page.frameLocator('iframe').locator('#folder');
     await assert.rejects(input.setInputFiles(folder.path), REASON);
     await page.bringToFront();
     await input.setInputFiles(folder.path);

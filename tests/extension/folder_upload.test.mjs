@@ -14,7 +14,8 @@ async function start({ active = false, state = 'normal', attributes = [] } = {})
   const { runCommand } = await newWorker(browser)('commands.js');
   const params = { files: ['/tmp/folder'], objectId: '1.2.3' };
   const method = 'DOM.setFileInputFiles';
-  return { browser, choose: () => runCommand('cdpCommand', { tabId: 1, method, params }) };
+  const run = (name, given) => runCommand('cdpCommand', { tabId: 1, method: name, params: given });
+  return { browser, run, choose: () => run(method, params) };
 }
 
 const FOLDER = ['type', 'file', 'webkitdirectory', ''];
@@ -47,4 +48,32 @@ test('leaves the error to the command if the element cannot be described', async
     throw new Error(`${method} failed`);
   });
   await assert.rejects(choose(), /DOM\.setFileInputFiles failed/);
+});
+
+/** How Playwright runs a script: the source, and arguments in a format of its own. */
+const scriptOfPlaywright = (directoryUpload) => ({
+  functionDeclaration: '(utilityScript, ...args) => utilityScript.evaluate(...args)',
+  objectId: '1.1.1',
+  arguments: [
+    { objectId: '1.1.1' },
+    { value: true },
+    { value: false },
+    { value: '([injected, node, { directoryUpload }]) => injected.retarget(node) …' },
+    { value: 2 },
+    { value: { a: [{ h: 0 }, { h: 1 }, { o: [{ k: 'directoryUpload', v: directoryUpload }] }] } },
+  ],
+});
+
+test('Playwright learns the reason from the script with which it prepares an upload', async () => {
+  const { browser, run } = await start({ attributes: FOLDER });
+  const method = 'Runtime.callFunctionOn';
+  const { exceptionDetails } = await run(method, scriptOfPlaywright(true));
+  assert.match(exceptionDetails.exception.description, /^Error: DOM\.setFileInputFiles: .*visible/);
+  assert.deepEqual(sent(browser), []);
+  assert.deepEqual(await run(method, scriptOfPlaywright(false)), { done: method });
+  const other = { functionDeclaration: '() => 1', arguments: [{ value: 'directoryUpload' }] };
+  assert.deepEqual(await run(method, other), { done: method });
+  assert.deepEqual(await run(method, { functionDeclaration: '() => 1' }), { done: method });
+  const visible = await start({ active: true });
+  assert.deepEqual(await visible.run(method, scriptOfPlaywright(true)), { done: method });
 });
