@@ -18,6 +18,8 @@ pub type Event = (&'static str, Value);
 pub struct Browser {
     tabs: BTreeMap<i64, FakeTab>,
     last_tab: i64,
+    /// How many rules for permissions of sites there are, and the call that has set them.
+    permissions: (u64, usize),
 }
 
 #[derive(Default)]
@@ -77,6 +79,7 @@ impl Browser {
         Self {
             tabs: (1..=count).map(|id| (id, FakeTab::default())).collect(),
             last_tab: count,
+            permissions: (0, 0),
         }
     }
 
@@ -91,8 +94,16 @@ impl Browser {
         attached.map(|(id, _)| *id).collect()
     }
 
+    pub fn has_permissions(&self) -> bool {
+        self.permissions.1 > 0
+    }
+
     /// The reply to `listTabs`.
-    pub fn report_tabs(&self) -> Vec<Value> {
+    pub fn report(&self) -> Value {
+        json!({ "tabs": self.report_tabs(), "hasPermissions": self.has_permissions() })
+    }
+
+    fn report_tabs(&self) -> Vec<Value> {
         let report = |(id, fake): (&i64, &FakeTab)| {
             let mut report = tab(*id);
             report["attached"] = fake.attached.into();
@@ -152,6 +163,11 @@ impl Browser {
                 result = attached_tab(self.last_tab);
             }
             "closeTab" => self.remove_tab(call.tab()),
+            // The extension carries these out in their order, whenever it replies.
+            "setPermissions" => {
+                let count = call.params()["rules"].as_array()?.len();
+                self.permissions = self.permissions.max((call.id().as_u64()?, count));
+            }
             "cdpCommand" => return self.execute_command(call),
             _ => {}
         }

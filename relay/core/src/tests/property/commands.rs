@@ -25,6 +25,11 @@ pub fn root_command(n: usize, target: &str) -> Command {
             ("Target.setAutoAttach", params)
         }
         8..=10 => download_command(n),
+        11 => (
+            "Browser.setPermission",
+            json!({ "permission": { "name": "camera" }, "setting": "granted" }),
+        ),
+        12 => ("Browser.resetPermissions", json!({})),
         _ => ("Browser.getVersion", json!({})),
     }
 }

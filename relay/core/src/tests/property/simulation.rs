@@ -150,7 +150,9 @@ impl Simulation {
         if !attached {
             self.browser.detach_all();
         }
-        self.script.connect_browser(self.browser.report_tabs());
+        self.script.open_extension();
+        let list = self.script.next_call("listTabs");
+        self.script.reply(&list, self.browser.report());
         self.process_output();
     }
 
@@ -350,6 +352,7 @@ impl Simulation {
         assert!(self.script.is_idle(), "state remains");
         let attached = self.browser.attached_tabs();
         assert!(attached.is_empty(), "still attached: {attached:?}");
+        assert!(!self.browser.has_permissions(), "permissions remain");
     }
 
     fn disconnect_all_clients(&mut self) {
