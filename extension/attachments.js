@@ -7,7 +7,7 @@
  * `chrome.storage.session`, where `adopt` finds it again.
  */
 
-import { FramePump } from './frames.js';
+import { CLEAR_SIZE, FramePump } from './frames.js';
 
 const DEBUGGER_VERSION = '1.3';
 
@@ -72,8 +72,9 @@ export async function adopt() {
 
 /** @param {number} tabId @param {string[]} [runtimeEnabled] @returns {Attachment} */
 function newAttachment(tabId, runtimeEnabled = []) {
-  const frames = new FramePump((method, params) =>
-    chrome.debugger.sendCommand({ tabId }, method, params),
+  const frames = new FramePump(
+    (method, params) => chrome.debugger.sendCommand({ tabId }, method, params),
+    () => chrome.tabs.get(tabId),
   );
   return { frames, runtimeEnabled: new Set(runtimeEnabled) };
 }
@@ -156,7 +157,10 @@ export function sendCommand(tabId, method, params, childSessionId) {
     attachment.runtimeEnabled.delete(childSessionId ?? PAGE);
     save();
   }
-  const reply = chrome.debugger.sendCommand(target, method, params);
+  const send = () => chrome.debugger.sendCommand(target, method, params);
+  const isForPage = attachment && !childSessionId;
+  const reply =
+    isForPage && method === CLEAR_SIZE ? attachment.frames.screenshotsTaken().then(send) : send();
   attachment?.frames.onCommand(method, params, reply);
   return reply;
 }

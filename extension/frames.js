@@ -12,6 +12,10 @@
  *
  * Chrome runs one screencast per tab. While a client runs its own, frames come anyway and the pump
  * adds none.
+ *
+ * A pump also restores the page's size, for which Chrome needs frames: when it takes a screenshot it
+ * may resize the page, and when it has it, sets the size from before. So an override that ends
+ * meanwhile would come back, and stay after the debugger is detached.
  */
 
 const SLOW_MS = 25;
@@ -30,6 +34,9 @@ const OWN_SCREENCAST = {
   maxHeight: 16,
   everyNthFrame: 1_000_000,
 };
+
+/** Ends an override of the page's size. */
+export const CLEAR_SIZE = 'Emulation.clearDeviceMetricsOverride';
 
 const SETS_SIZE = /^(Emulation|Page)\.setDeviceMetricsOverride$/;
 
@@ -53,15 +60,21 @@ export class FramePump {
    * reached the page yet.
    */
   #isResized = false;
+  /** @type {Set<Promise<unknown>>} The replies to screenshots in flight. */
+  #screenshots = new Set();
   #isStopped = false;
   #send;
+  #viewSize;
 
   /**
    * @param {(method: string, params?: object) => Promise<unknown>} send Sends a command to the
    *   tab's page.
+   * @param {() => Promise<{ width?: number, height?: number }>} viewSize How large the tab is in its
+   *   window.
    */
-  constructor(send) {
+  constructor(send, viewSize) {
     this.#send = send;
+    this.#viewSize = viewSize;
   }
 
   /**
@@ -77,6 +90,7 @@ export class FramePump {
       this.#onScreencastStopped();
     } else if (method === 'Page.captureScreenshot') {
       this.#pumpUntil(reply, 0);
+      this.#noteScreenshot(reply);
     } else if (SETS_SIZE.test(method)) {
       this.#isResized = true;
     } else if (method === 'Emulation.setFocusEmulationEnabled') {
@@ -92,9 +106,39 @@ export class FramePump {
    * page draws none, and would keep the client's size until the user looks at it.
    */
   async restoreSize() {
+    const isTaken = await this.screenshotsTaken();
     if (this.#isResized) {
       // Do not wait for a page that has gone or is paused.
       await Promise.race([this.#clearSize().catch(() => {}), delay(RESTORE_TIMEOUT_MS)]);
+    }
+    if (!isTaken) {
+      await this.#fitView();
+    }
+  }
+
+  /**
+   * Waits a moment for the screenshots in flight.
+   * @returns {Promise<boolean>} Whether there are none left.
+   */
+  async screenshotsTaken() {
+    if (this.#screenshots.size > 0) {
+      await Promise.race([Promise.allSettled(this.#screenshots), delay(RESTORE_TIMEOUT_MS)]);
+    }
+    return this.#screenshots.size === 0;
+  }
+
+  /** @param {Promise<unknown>} reply */
+  #noteScreenshot(reply) {
+    const onReply = () => this.#screenshots.delete(reply);
+    this.#screenshots.add(reply);
+    reply.then(onReply, onReply);
+  }
+
+  /** Sets the page's size directly, because Chrome has lost the one before the screenshot. */
+  async #fitView() {
+    const { width, height } = await this.#viewSize().catch(() => ({}));
+    if (width && height) {
+      this.#sendQuietly('Emulation.setVisibleSize', { width, height });
     }
   }
 
@@ -102,7 +146,7 @@ export class FramePump {
     this.#waiting += 1;
     this.#start();
     const overridden = await this.#size();
-    await this.#send('Emulation.clearDeviceMetricsOverride');
+    await this.#send(CLEAR_SIZE);
     while (!this.#isStopped && (await this.#size()) === overridden) {
       await delay(RESTORE_POLL_MS);
     }

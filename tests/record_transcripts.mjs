@@ -25,14 +25,17 @@ function playwrightCode(module, url) {
   return `import pw from '${module}'; const browser = await pw.chromium.connectOverCDP('${url}'); await browser.close();`;
 }
 
-/** Puppeteer truncates its own log, so this transport logs what it sends. */
+/**
+ * Puppeteer truncates its own log, so this transport logs what it sends. With its default viewport, it sends more
+ * than without one.
+ */
 function puppeteerCode(module, url) {
   return `import puppeteer from '${module}'; import WebSocket from 'ws';
     const socket = new WebSocket('${url}', { perMessageDeflate: false });
     await new Promise((resolve) => socket.once('open', resolve));
     const transport = { send: (message) => { console.log(message); socket.send(message); }, close: () => socket.close() };
     socket.on('message', (data) => transport.onmessage(String(data)));
-    const browser = await puppeteer.connect({ transport, defaultViewport: null });
+    const browser = await puppeteer.connect({ transport });
     await browser.pages(); await browser.disconnect();`;
 }
 

@@ -151,7 +151,7 @@ impl Core {
         let mut in_use = BTreeMap::<_, BTreeSet<_>>::new();
         for tab in self.world.tabs.iter().filter(|tab| !tab.is_dormant()) {
             for (_, session) in self.world.sessions.at(Some(tab.id())) {
-                if session.uses_target() {
+                if tab.is_used_by(session.client_id()) {
                     in_use
                         .entry(session.client_id())
                         .or_default()

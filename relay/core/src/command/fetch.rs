@@ -21,6 +21,7 @@ impl Core {
         debuggee: &Debuggee,
         request: &Request<'_>,
     ) -> HandlerResult {
+        self.note_use(caller.session_id, debuggee.tab_id, request);
         match request.method.as_ref() {
             "Fetch.enable" => self.enable_fetch(caller, debuggee, request),
             "Fetch.disable" => self.disable_fetch(caller, debuggee, request),

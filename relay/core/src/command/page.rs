@@ -19,6 +19,10 @@ impl Core {
         request: Request<'_>,
     ) -> HandlerResult {
         let session_id = caller.session_id;
+        if self.world.has_to_wait(session_id, tab_id, &request) {
+            self.world.record_in_journal(session_id, &request);
+            return Ok(Handled::empty());
+        }
         let init = self.find_init(session_id, &request);
         let tab = self.world.tabs.get(tab_id).ok_or(CdpError::TabClosed)?;
         check_navigation(tab, &request)?;

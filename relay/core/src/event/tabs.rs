@@ -78,8 +78,7 @@ impl Core {
     /// unknown, so it is detached, and attached again if the tab is in use.
     fn replace_attachment(&mut self, tab_id: TabId) {
         self.out.detach(tab_id);
-        let page = Target::Page(tab_id);
-        if self.world.sessions.on(&page).next().is_some() {
+        if self.world.is_used(tab_id) {
             self.wake(tab_id);
         }
     }

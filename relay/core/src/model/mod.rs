@@ -27,7 +27,7 @@ use crate::protocol::cdp::{self, Request};
 use crate::protocol::ids::{IdSource, SessionId, TabId, TargetId};
 use crate::protocol::methods::command::Command;
 use crate::protocol::methods::init::Replay;
-use crate::protocol::methods::{init, undo};
+use crate::protocol::methods::{init, undo, waiting};
 use calls::{Replayed, Step};
 use clients::Clients;
 use downloads::Downloads;
@@ -100,12 +100,40 @@ impl World {
     }
 
     /// Whether a journal entry is sent to Chrome. A library's default that would be visible is not,
-    /// unless the client created the tab.
+    /// unless the client created the tab. A setting that can wait is sent when the client uses the
+    /// tab.
     pub fn reaches_chrome(&self, session: &Session, entry: &journal::Entry) -> bool {
         let is_default = entry.is_default
             && init::find(&entry.method).is_some_and(|init| init.replay == Replay::Default);
         let tab = session.target().tab_id().and_then(|id| self.tabs.get(id));
-        !is_default || tab.is_some_and(|tab| tab.was_created_by(session.client_id()))
+        let client_id = session.client_id();
+        let waits =
+            || session.target().is_page() && waiting::can_wait(&entry.method, &entry.params);
+        if is_default {
+            tab.is_some_and(|tab| tab.was_created_by(client_id))
+        } else {
+            tab.is_some_and(|tab| tab.is_used_by(client_id)) || !waits()
+        }
+    }
+
+    /// Whether a setting is only recorded, because its client does not use the tab yet or the tab is
+    /// dormant.
+    pub fn has_to_wait(&self, session_id: SessionId, tab_id: TabId, request: &Request<'_>) -> bool {
+        let Some((session, tab)) = self.sessions.get(session_id).zip(self.tabs.get(tab_id)) else {
+            return false;
+        };
+        // Before that, it is a library's default.
+        let is_users = session.journal().has_started() || init::find(&request.method).is_none();
+        is_users
+            && (tab.is_dormant() || !tab.is_used_by(session.client_id()))
+            && waiting::can_wait(&request.method, &request.params)
+    }
+
+    /// Whether a client with a session in this tab uses it, so that it keeps its debugger.
+    pub fn is_used(&self, tab_id: TabId) -> bool {
+        let tab = self.tabs.get(tab_id);
+        let mut sessions = self.sessions.at(Some(tab_id));
+        tab.is_some_and(|tab| sessions.any(|(_, session)| tab.is_used_by(session.client_id())))
     }
 
     /// Whether a command is a library's visible default to a tab that the client did not create.

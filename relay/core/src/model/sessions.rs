@@ -132,11 +132,6 @@ impl Session {
         self.explicitly_attached
     }
 
-    /// Whether the client has asked for more than its library asks of every page.
-    pub fn uses_target(&self) -> bool {
-        !self.initializing
-    }
-
     /// The client's user attached this session, so nothing it sends is a library's default.
     pub fn mark_explicitly_attached(&mut self) {
         self.explicitly_attached = true;

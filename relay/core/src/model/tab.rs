@@ -36,6 +36,9 @@ pub struct Tab {
     opener: Option<TargetId>,
     /// The client that created this tab. Its library's defaults may be visible there.
     created_by: Option<ClientId>,
+    /// The clients that have sent more to this tab than their libraries send to every tab. A client
+    /// enters with its first such command and leaves when it disconnects.
+    used_by: BTreeSet<ClientId>,
     attachment: Attachment,
     contexts: Contexts,
     bootstraps: Bootstraps,
@@ -81,6 +84,7 @@ impl Tab {
             status: report.status.unwrap_or(LoadStatus::Complete),
             opener,
             created_by: None,
+            used_by: BTreeSet::new(),
             attachment: Attachment::Dormant,
             contexts: Contexts::default(),
             bootstraps: Bootstraps::default(),
@@ -156,6 +160,22 @@ impl Tab {
 
     pub fn set_created_by(&mut self, client_id: Option<ClientId>) {
         self.created_by = client_id;
+    }
+
+    /// Whether a client needs this tab's debugger as long as it has a session here.
+    pub fn is_used_by(&self, client_id: ClientId) -> bool {
+        self.was_created_by(client_id) || self.used_by.contains(&client_id)
+    }
+
+    /// Returns whether it is the client's first use of this tab.
+    pub fn add_user(&mut self, client_id: ClientId) -> bool {
+        let is_first = !self.is_used_by(client_id);
+        self.used_by.insert(client_id);
+        is_first
+    }
+
+    pub fn remove_user(&mut self, client_id: ClientId) {
+        self.used_by.remove(&client_id);
     }
 
     // ---- the debugger ----

@@ -18,6 +18,7 @@ impl Core {
         debuggee: &Debuggee,
         request: &Request<'_>,
     ) -> HandlerResult {
+        self.note_use(caller.session_id, debuggee.tab_id, request);
         let tab = self.world.tabs.get(debuggee.tab_id);
         let is_crashed = debuggee.child_id.is_none() && tab.is_some_and(|tab| tab.is_crashed());
         if is_crashed && !leaves_page(&request.method) {

@@ -11,5 +11,7 @@ mod forward;
 mod interception;
 mod permissions;
 mod release;
+mod retract;
 mod scripts;
 mod undo;
+mod usage;

@@ -57,6 +57,9 @@ impl Core {
         }
         self.release_downloads(client_id);
         for tab_id in self.world.tabs.ids() {
+            if let Some(tab) = self.world.tabs.get_mut(tab_id) {
+                tab.remove_user(client_id);
+            }
             self.close_or_detach(tab_id);
         }
         self.forget_permissions(client_id);
@@ -151,22 +154,22 @@ impl Core {
             && creator.is_some_and(|id| !self.world.clients.is_connected(id))
     }
 
-    /// Detaches the debugger from a tab without sessions, so that the browser's infobar disappears.
+    /// Detaches the debugger from a tab that no client uses, so that the browser's infobar
+    /// disappears. Clients that have only initialized it see a dormant tab again.
     pub(crate) fn detach_if_unused(&mut self, tab_id: TabId) {
-        // Sessions on the `tab` target count too: Puppeteer attaches to that first and to the page
-        // a moment later.
-        let has_sessions = self.world.sessions.at(Some(tab_id)).next().is_some();
-        let is_used = has_sessions || self.out.is_tab_awaited(tab_id);
+        let is_used = self.world.is_used(tab_id) || self.out.is_tab_awaited(tab_id);
         // A tab that is about to be closed keeps the debugger. Without it, the page could ask the
         // person to confirm.
         if is_used || self.is_abandoned(tab_id) || !self.world.is_live(tab_id) {
             return;
         }
-        if let Some(tab) = self.world.tabs.get_mut(tab_id) {
+        self.out.calls.forget_unawaited(tab_id);
+        if self.world.sessions.at(Some(tab_id)).next().is_some() {
+            self.retract_page(tab_id);
+        } else if let Some(tab) = self.world.tabs.get_mut(tab_id) {
             tab.become_dormant();
             tab.reset_lifecycle();
         }
-        self.out.calls.forget_unawaited(tab_id);
         // An extension that is disconnected or connecting will report the attachment when it lists
         // its tabs.
         if self.world.link.is_ready() {

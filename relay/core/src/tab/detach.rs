@@ -3,9 +3,8 @@
 use crate::Core;
 use crate::model::pending_call::PendingCall;
 use crate::model::tab::Attachment;
-use crate::model::target::Target;
 use crate::protocol::error::CdpError;
-use crate::protocol::ids::{ChildId, TabId};
+use crate::protocol::ids::TabId;
 
 impl Core {
     /// The debugger is detached. The next command wakes the tab to the state that its sessions had.
@@ -37,29 +36,5 @@ impl Core {
             Attachment::Waking(wake) => wake.is_visible_to_clients(),
             Attachment::Dormant => false,
         })
-    }
-
-    /// Sends clients the end of everything that only the debugger knew. Waking announces it again.
-    fn retract_page(&mut self, tab_id: TabId) {
-        let Some(tab) = self.world.tabs.get(tab_id) else {
-            return;
-        };
-        let children: Vec<ChildId> = tab.children().map(|(id, _)| id.clone()).collect();
-        for child_id in children {
-            self.on_child_detached(tab_id, &child_id);
-        }
-        let Some(tab) = self.world.tabs.get_mut(tab_id) else {
-            return;
-        };
-        let frames = tab.become_dormant();
-        self.world.forget_real_scripts(tab_id);
-        let page = Target::Page(tab_id);
-        for frame in frames.children().rev() {
-            let params = serde_json::json!({ "frameId": frame.id, "reason": "remove" });
-            self.broadcast(&page, "Page.frameDetached", &params.to_string());
-        }
-        self.broadcast(&page, "Runtime.executionContextsCleared", "{}");
-        self.synthesize_contexts(tab_id, true);
-        self.announce_contexts(tab_id);
     }
 }

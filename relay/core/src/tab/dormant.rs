@@ -82,10 +82,11 @@ impl Core {
         tab_id: TabId,
         request: Request<'_>,
     ) -> HandlerResult {
-        let tab = self.world.tabs.get(tab_id).ok_or(CdpError::TabClosed)?;
         if !self.world.sessions.contains(caller.session_id) {
             return Err(CdpError::SessionNotFound);
         }
+        self.note_use(caller.session_id, tab_id, &request);
+        let tab = self.world.tabs.get(tab_id).ok_or(CdpError::TabClosed)?;
         // The reply to a dialog must not wait for the tab that is blocked by it.
         let is_dialog_reply = Command::classify(&request.method) == Command::HandleDialog;
         if tab.is_live() || is_dialog_reply && !tab.is_dormant() {

@@ -8,6 +8,7 @@
 //! | [`init`] | Which commands does a dormant tab answer, and which are replayed on waking? |
 //! | [`permissions`] | Which permissions of a site can an extension set? |
 //! | [`refused`] | What does Chrome never grant to an extension? |
+//! | [`waiting`] | Which settings wait until their client uses the tab? |
 //! | [`undo`] | How is a setting reverted when its session ends? |
 //! | [`domains`] | Which domains have to be enabled, and which switch gates an event? |
 //! | [`context_ids`] | Where do messages carry execution context ids? |
@@ -21,3 +22,4 @@ pub mod init;
 pub mod permissions;
 pub mod refused;
 pub mod undo;
+pub mod waiting;

@@ -112,8 +112,8 @@ fn override_after_init_wakes_the_tab_and_reaches_it() {
 fn override_on_an_explicit_session_is_never_a_default() {
     let mut script = Script::with_tabs(1);
     let page = script.explicitly_attached_page("T1");
-    let params = json!({ "width": 1 });
-    script.send(&page, "Emulation.setDeviceMetricsOverride", params);
+    let params = json!({ "media": "print" });
+    script.send(&page, "Emulation.setEmulatedMedia", params);
     script.finish_waking();
-    script.next_command("Emulation.setDeviceMetricsOverride");
+    script.next_command("Emulation.setEmulatedMedia");
 }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::tests::script::{Script, attached_tab, main_frame};
+use crate::tests::script::{Script, attached_tab, main_frame, playwright_init};
 
 #[test]
 fn detaches_when_the_last_client_disconnects() {
@@ -10,8 +10,13 @@ fn detaches_when_the_last_client_disconnects() {
     let first = script.auto_attached_page();
     let second = script.auto_attached_page();
     script.make_live(&first);
+    script.use_live(&second);
     script.disconnect(first.client);
-    assert!(script.calls().is_empty());
+    let calls = script.calls();
+    assert!(
+        calls.iter().all(|call| call.name() != "detachTab"),
+        "{calls:?}"
+    );
     script.disconnect(second.client);
     script.next_call("detachTab");
 }
@@ -53,4 +58,73 @@ fn releases_a_tab_created_for_a_client_that_has_disconnected() {
     script.disconnect(client);
     script.reply(&call, attached_tab(7));
     script.next_call("detachTab");
+}
+
+#[test]
+fn detaches_although_a_client_that_only_connected_stays() {
+    let mut script = Script::with_tabs(1);
+    let user = script.auto_attached_page();
+    let other = script.auto_attached_page();
+    for (method, params) in playwright_init() {
+        script.send(&other, method, params);
+    }
+    script.make_live(&user);
+    script.received(&other);
+    script.disconnect(user.client);
+    assert!(script.calls().iter().any(|call| call.name() == "detachTab"));
+    let received = script.received(&other);
+    assert_eq!(
+        received.methods(),
+        [
+            "Runtime.executionContextsCleared",
+            "Runtime.executionContextCreated",
+            "Runtime.executionContextCreated"
+        ],
+        "the tab is dormant again"
+    );
+    script.make_live(&other);
+}
+
+#[test]
+fn a_client_that_explicitly_attached_uses_a_tab_only_when_it_sends_a_command() {
+    let mut script = Script::with_tabs(1);
+    let user = script.auto_attached_page();
+    script.make_live(&user);
+    let other = script.explicitly_attached_page("T1");
+    script.send(&other, "Network.enable", json!({}));
+    script.answer_calls();
+    script.disconnect(user.client);
+    assert!(script.calls().iter().any(|call| call.name() == "detachTab"));
+}
+
+#[test]
+fn keeps_the_debugger_while_a_client_that_only_connected_waits_for_a_reply() {
+    let mut script = Script::with_tabs(1);
+    let user = script.auto_attached_page();
+    script.make_live(&user);
+    let other = script.explicitly_attached_page("T1");
+    let id = script.send(&other, "Network.enable", json!({}));
+    let call = script.next_command("Network.enable");
+    script.disconnect(user.client);
+    assert!(script.calls().iter().all(|call| call.name() != "detachTab"));
+    script.reply(&call, json!({}));
+    assert!(script.received(&other).result(id).is_object());
+    assert!(script.calls().iter().any(|call| call.name() == "detachTab"));
+}
+
+#[test]
+fn keeps_the_debugger_of_a_created_tab_that_is_only_initialized() {
+    let mut script = Script::with_tabs(0);
+    let (client, _) = script.auto_attached_client();
+    script.send(
+        client,
+        "Target.createTarget",
+        json!({ "url": "about:blank" }),
+    );
+    let call = script.next_call("createTab");
+    script.reply(&call, attached_tab(7));
+    let page = script.received(client).attached_sessions(client).remove(0);
+    script.send(&page, "Network.enable", json!({}));
+    script.answer_calls();
+    assert!(script.calls().is_empty());
 }

@@ -195,6 +195,16 @@ impl Script {
         self.received(page);
     }
 
+    /// Evaluates in a live page, so that its client uses the tab.
+    #[track_caller]
+    pub fn use_live(&mut self, page: &Session) {
+        self.send(page, "Runtime.evaluate", json!({ "expression": "1" }));
+        let calls = self.calls();
+        let call = calls.command("Runtime.evaluate");
+        self.reply(call, json!({ "result": {} }));
+        self.received(page);
+    }
+
     // ---- events ----
 
     pub fn extension_event(&mut self, method: &str, params: Value) {

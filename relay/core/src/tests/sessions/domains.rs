@@ -164,6 +164,7 @@ fn late_session_keeps_its_domain_when_the_first_session_ends() {
     script.request(&first, "Runtime.enable", json!({}));
     script.make_live(&first);
     let late = script.explicitly_attached_page("T1");
+    script.use_live(&late);
     script.send(&late, "Page.getFrameTree", json!({}));
     let runtime = script.send(&late, "Runtime.enable", json!({}));
     let calls = script.calls();

@@ -23,6 +23,7 @@ fn ending_a_second_session_of_a_client_leaves_the_first() {
 #[test]
 fn reply_for_a_disconnected_client_reaches_nobody() {
     let (mut script, [first, second]) = two_clients();
+    script.use_live(&second);
     script.send(&first, "Page.navigate", json!({}));
     let call = script.next_command("Page.navigate");
     script.disconnect(first.client);
@@ -57,6 +58,7 @@ fn ended_session_stops_intercepting_but_keeps_domains_of_others() {
     script.send(&first, "Fetch.enable", json!({}));
     script.send(&second, "Network.enable", json!({}));
     script.calls();
+    script.use_live(&second);
     script.disconnect(first.client);
     assert_eq!(script.calls().commands(), ["Fetch.disable"]);
 }
