@@ -106,7 +106,9 @@ async function announce(tabId) {
 function onUpdated(tabId, change, chromeTab) {
   countChange(tabId);
   const tab = tabState(tabId);
-  const { url, title, status } = change;
+  const { url, status } = change;
+  // A page from the back/forward cache has its title already, and Chrome reports no change.
+  const title = status === 'complete' ? chromeTab.title : change.title;
   if (status !== undefined) {
     tab.isLoaded = status === 'complete';
   }

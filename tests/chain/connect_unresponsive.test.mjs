@@ -7,7 +7,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { openTabs, pageAt, useChain } from '../harness/chain.mjs';
+import { openTabs, pageAt, titleIn, useChain } from '../harness/chain.mjs';
 import { until } from '../harness/processes.mjs';
 import { rendererOf, skip, whileStopped } from '../harness/renderers.mjs';
 import { html } from '../harness/site.mjs';
@@ -53,12 +53,12 @@ function track(promise) {
  */
 async function connectWhileStuck(connect, blocked, resume) {
   const { context } = await connect.playwright();
-  assert.equal(await pageAt(context, '/other').title(), 'other');
+  assert.equal(await titleIn(pageAt(context, '/other')), 'other');
   const puppeteerPages = await (await connect.puppeteer()).pages();
-  assert.equal(await pageAt(puppeteerPages, '/other').title(), 'other');
+  assert.equal(await titleIn(pageAt(puppeteerPages, '/other')), 'other');
   assert.ok(blocked.isPending, 'the tab was stuck all the time');
   const [page, puppeteerPage] = [pageAt(context, '/stuck'), pageAt(puppeteerPages, '/stuck')];
-  const titles = [page.title(), puppeteerPage.evaluate(() => document.title)];
+  const titles = [titleIn(page), puppeteerPage.evaluate(() => document.title)];
   await resume();
   assert.deepEqual(await Promise.all(titles), ['stuck', 'stuck']);
   await assertUsable(page, puppeteerPage);
@@ -70,16 +70,16 @@ async function assertUsable(page, puppeteerPage) {
   const [, frame] = puppeteerPage.frames();
   assert.equal(await frame.$eval('p', (p) => p.textContent), 'inside');
   await page.getByRole('button').click();
-  assert.equal(await puppeteerPage.title(), 'clicked');
+  assert.equal(await titleIn(puppeteerPage), 'clicked');
   await page.reload();
-  assert.equal(await page.title(), 'stuck');
+  assert.equal(await titleIn(page), 'stuck');
   assert.equal(await innerText(), 'inside');
 }
 
 /** Stops the renderer of `/stuck` while `page`, of a client that connected before, waits for it. */
 const connectWhileStopped = (connect, pid, page) =>
   whileStopped(pid, async (resume) => {
-    const blocked = track(page.title());
+    const blocked = track(titleIn(page));
     await connectWhileStuck(connect, blocked, resume);
     assert.equal(await blocked.promise, 'stuck');
   });
@@ -122,7 +122,7 @@ clientsTest('connects while an out-of-process frame is stopped', { skip }, async
     const { context } = await connect.playwright();
     const puppeteerPages = await (await connect.puppeteer()).pages();
     for (const pages of [context.pages(), puppeteerPages]) {
-      assert.equal(await pageAt(pages, '/other').title(), 'other');
+      assert.equal(await titleIn(pageAt(pages, '/other')), 'other');
       const title = await pageAt(pages, '/outer').evaluate(() => document.title);
       assert.equal(title, 'outer', 'the page around the frame responds too');
     }

@@ -17,6 +17,7 @@ import {
   openTabs,
   pageAt,
   puppeteerOnOwnPort,
+  titleIn,
   useChain,
 } from '../harness/chain.mjs';
 import { EXTENSION_ID, startChain, until } from '../harness/processes.mjs';
@@ -47,7 +48,7 @@ test('releasing all tabs in the popup closes their pages and fails pending comma
     const [one, two] = [pageOf(context, 'one'), pageOf(context, 'two')];
     const session = await context.newCDPSession(one);
     const detached = new Promise((resolve) => session.once('Inspector.detached', resolve));
-    assert.deepEqual([await one.title(), await two.title()], ['one', 'two']);
+    assert.deepEqual([await titleIn(one), await titleIn(two)], ['one', 'two']);
     const closed = Promise.all([one.waitForEvent('close'), two.waitForEvent('close')]);
     const pending = one.evaluate(() => new Promise(() => {})).catch((error) => error);
     await clickReleaseAll(closed);
@@ -56,14 +57,14 @@ test('releasing all tabs in the popup closes their pages and fails pending comma
     assert.deepEqual(await attachedUrls(shared.chain), []);
   });
   await shared.withPlaywright(async ({ context }) =>
-    assert.equal(await pageOf(context, 'one').title(), 'one'),
+    assert.equal(await titleIn(pageOf(context, 'one')), 'one'),
   );
 });
 
 test('a page closes when its tab goes to a protected address, and a new one opens when it returns', () =>
   shared.withPlaywright(async ({ context }) => {
     const page = pageOf(context, 'two');
-    assert.equal(await page.title(), 'two');
+    assert.equal(await titleIn(page), 'two');
     const closed = page.waitForEvent('close');
     await actOnTab(shared.chain, urlOf('two'), 'update', { url: 'chrome://version/' });
     await closed;
@@ -71,7 +72,7 @@ test('a page closes when its tab goes to a protected address, and a new one open
     await actOnTab(shared.chain, 'chrome://version', 'update', { url: urlOf('three') });
     const returned = await announced;
     await returned.waitForURL('**/three');
-    assert.equal(await returned.title(), 'three');
+    assert.equal(await titleIn(returned), 'three');
   }));
 
 test('a tab stays usable while another extension debugs it, and after that one detaches', async () => {
@@ -92,7 +93,7 @@ test('a tab stays usable while another extension debugs it, and after that one d
   await otherExtension('attach');
   await shared.withPlaywright(async ({ context }) => {
     const page = pageOf(context, 'four');
-    assert.equal(await page.title(), 'four');
+    assert.equal(await titleIn(page), 'four');
     await otherExtension('detach');
     assert.equal(await page.evaluate(() => document.title), 'four');
   });
@@ -120,7 +121,7 @@ async function useWithDevTools(own, browser) {
     (target) => target.url().startsWith('devtools://') && !existing.has(target),
   );
   await page.goto(urlOf('one'));
-  assert.equal(await page.title(), 'one');
+  assert.equal(await titleIn(page), 'one');
   const inspector = await devTools.asPage();
   await inspector.waitForSelector('::-p-aria(Elements)');
   assert.equal(await page.evaluate(() => 1 + 1), 2);
@@ -129,9 +130,9 @@ async function useWithDevTools(own, browser) {
   );
   await inspector.close();
   await destroyed;
-  assert.equal(await page.title(), 'one');
+  assert.equal(await titleIn(page), 'one');
   await page.reload();
-  assert.equal(await page.title(), 'one');
+  assert.equal(await titleIn(page), 'one');
   await page.close();
 }
 
@@ -165,7 +166,7 @@ test('a crash fails pending commands, and a reload revives the page', async () =
   await shared.withPlaywright(async ({ context }) => {
     const page = pageOf(context, 'five');
     const session = await context.newCDPSession(page);
-    assert.equal(await page.title(), 'five');
+    assert.equal(await titleIn(page), 'five');
     const crashed = page.waitForEvent('crash');
     const pending = session
       .send('Runtime.evaluate', { expression: 'new Promise(() => {})', awaitPromise: true })
@@ -183,6 +184,6 @@ test('a page that crashed while dormant fails its first command, and a reload re
     await reloadCrashed(await context.newCDPSession(pageOf(context, 'five')));
   });
   await shared.withPlaywright(async ({ context }) =>
-    assert.equal(await pageOf(context, 'five').title(), 'five'),
+    assert.equal(await titleIn(pageOf(context, 'five')), 'five'),
   );
 });

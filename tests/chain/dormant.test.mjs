@@ -11,6 +11,7 @@ import {
   openTabs,
   pageAt,
   puppeteerOnOwnPort,
+  titleIn,
   useChain,
 } from '../harness/chain.mjs';
 import { until } from '../harness/processes.mjs';
@@ -56,7 +57,7 @@ test('attaches exactly the tabs that are used', async () => {
   await shared.withPlaywright(async ({ context }) => {
     const used = ['two', 'four', 'five'];
     await Promise.all(
-      used.map(async (name) => assert.equal(await pageOf(context, name).title(), name)),
+      used.map(async (name) => assert.equal(await titleIn(pageOf(context, name)), name)),
     );
     assert.deepEqual((await attachedUrls(shared.chain)).sort(), used.map(urlOf).sort());
   });
@@ -98,11 +99,11 @@ test('a prerendered page that replaces a dormant one is usable', () =>
     (await until('the page is ready to leave', () => held.leave)).end();
     await page.waitForURL('**/second');
     assert.equal(await page.evaluate('prerendered'), true, 'Chrome prerendered it');
-    assert.equal(await page.title(), 'Second');
+    assert.equal(await titleIn(page), 'Second');
     await page.click('a');
     await page.waitForURL('**/one');
     assert.equal((await page.goto(urlOf('two'))).status(), 200);
-    assert.equal(await page.title(), 'two');
+    assert.equal(await titleIn(page), 'two');
     await page.close();
   }));
 
@@ -160,7 +161,7 @@ test('an older Playwright uses dormant tabs', async () => {
   try {
     const [context] = browser.contexts();
     const page = pageOf(context, 'three');
-    assert.equal(await page.title(), 'three');
+    assert.equal(await titleIn(page), 'three');
     await page.click('button');
     assert.equal(await page.textContent('button'), 'clicked');
     assert.equal((await pageOf(context, 'four').goto(urlOf('four'))).status(), 200);
@@ -174,7 +175,7 @@ test('an older Playwright uses dormant tabs', async () => {
 test('Puppeteer uses dormant tabs', () =>
   shared.withPuppeteer(async (browser) => {
     const pages = await browser.pages();
-    assert.equal(await pageOf(pages, 'one').title(), 'one');
+    assert.equal(await titleIn(pageOf(pages, 'one')), 'one');
     const two = pageOf(pages, 'two');
     await two.click('button');
     assert.equal(await two.$eval('button', (button) => button.textContent), 'clicked');
@@ -184,6 +185,6 @@ test('Puppeteer uses dormant tabs', () =>
     assert.equal(await six.evaluate(() => window.double(4)), 8);
     const three = pageOf(pages, 'three');
     await three.reload();
-    assert.equal(await three.title(), 'three');
+    assert.equal(await titleIn(three), 'three');
     assert.equal((await attachedUrls(shared.chain)).length, 5);
   }));

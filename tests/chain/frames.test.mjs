@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { pageAt, useChain } from '../harness/chain.mjs';
+import { pageAt, titleIn, useChain } from '../harness/chain.mjs';
 import { until, untilEqual } from '../harness/processes.mjs';
 import { html } from '../harness/site.mjs';
 
@@ -67,7 +67,7 @@ dormantTest(
 dormantTest(
   'announces every frame of a tab with its parent once the tab wakes',
   async ({ page }) => {
-    await page.title();
+    await titleIn(page);
     await untilEqual('every frame is announced', () => framePaths(page).slice(1), [
       '/inner?nested',
       '/inner?same',
@@ -155,6 +155,6 @@ pageTest('a live page navigates to a page that it has prerendered', async (page)
   );
   await page.click('a');
   await page.waitForURL('**/prerendered');
-  assert.equal(await page.title(), 'Second');
+  assert.equal(await titleIn(page), 'Second');
   assert.equal(await page.textContent('p'), 'second');
 });

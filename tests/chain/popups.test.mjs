@@ -14,6 +14,7 @@ import {
   openTabs,
   pageAt,
   useChain,
+  titleIn,
 } from '../harness/chain.mjs';
 import { until } from '../harness/processes.mjs';
 import { clickAsUser } from '../harness/raw_client.mjs';
@@ -226,7 +227,7 @@ test(
         assert.equal(await popup.opener(), opener);
         await popup.waitForLoadState();
         assert.deepEqual(await attachedUrls(shared.chain), [], 'no client has used it');
-        assert.equal(await popup.title(), 'Popup');
+        assert.equal(await titleIn(popup), 'Popup');
         assert.deepEqual(await attachedUrls(shared.chain), [popup.url()]);
         await popup.close();
       }

@@ -9,7 +9,7 @@ import { EventEmitter, once } from 'node:events';
 import { json } from 'node:stream/consumers';
 import { test } from 'node:test';
 
-import { inExtension, openTabs, pageAt, useChain } from '../harness/chain.mjs';
+import { inExtension, openTabs, pageAt, titleIn, useChain } from '../harness/chain.mjs';
 import { until, untilEqual } from '../harness/processes.mjs';
 import { html } from '../harness/site.mjs';
 
@@ -101,7 +101,7 @@ test('using a tab changes nothing that the page or the user can see', async () =
   const [used, other] = [await reportAtRest('?used'), await reportAtRest('?other')];
   await shared.withPlaywright(async ({ context }) => {
     const page = pageAt(context, '?used');
-    await page.title();
+    await titleIn(page);
     await page.textContent('button');
     await page.screenshot();
     const during = await report('?used');

@@ -8,7 +8,7 @@ import { test } from 'node:test';
 
 import { chromium as playwright } from 'playwright-core';
 
-import { actOnTab, openTabs, pageAt, useChain } from '../harness/chain.mjs';
+import { actOnTab, openTabs, pageAt, titleIn, useChain } from '../harness/chain.mjs';
 import { rendererOf, skip, whileStopped } from '../harness/renderers.mjs';
 
 /** Longer than both timeouts of this relay, so that something this slow is seen to outlast them. */
@@ -56,12 +56,12 @@ unresponsiveTest(
     const pid = await rendererOf(shared.chain, '/stopped');
     const [page, other] = [pageAt(context, '/stopped'), pageAt(context, '/other')];
     const session = await context.newCDPSession(page);
-    assert.equal(await page.title(), 'stopped');
+    assert.equal(await titleIn(page), 'stopped');
     await whileStopped(pid, async (resume) => {
       const assertTimedOut = sendUnanswered(page, session);
-      assert.equal(await other.title(), 'other');
+      assert.equal(await titleIn(other), 'other');
       const second = await playwright.connectOverCDP(shared.chain.cdpUrl);
-      assert.equal(await pageAt(second.contexts()[0], '/other').title(), 'other');
+      assert.equal(await titleIn(pageAt(second.contexts()[0], '/other')), 'other');
       await second.close();
       await assertTimedOut(2);
       resume();
@@ -76,7 +76,7 @@ unresponsiveTest(
   async ({ context }) => {
     const pid = await rendererOf(shared.chain, '/stopped');
     const page = pageAt(context, '/stopped');
-    assert.equal(await page.title(), 'stopped');
+    assert.equal(await titleIn(page), 'stopped');
     const session = await context.newCDPSession(page);
     await whileStopped(pid, async (resume) => {
       // The browser process sends the request; only the renderer that would show the response is
@@ -91,18 +91,18 @@ unresponsiveTest(
       await page.waitForURL('**/stopped?again');
     });
     await page.goto(stoppedUrl());
-    assert.equal(await page.title(), 'stopped');
+    assert.equal(await titleIn(page), 'stopped');
   },
 );
 
 unresponsiveTest('waits for a slow server beyond the command timeout', {}, async ({ context }) => {
   const page = pageAt(context, '/other');
-  assert.equal(await page.title(), 'other');
+  assert.equal(await titleIn(page), 'other');
   const session = await context.newCDPSession(page);
   const { frameId } = await session.send('Page.navigate', { url: shared.site.url('/slow') });
   assert.ok(frameId);
   await page.waitForURL('**/slow');
-  assert.equal(await page.title(), 'slow');
+  assert.equal(await titleIn(page), 'slow');
   await page.goto(shared.site.url('/other'));
 });
 
@@ -123,7 +123,7 @@ test(
       shared.withPlaywright(async ({ context }) => {
         const page = pageAt(context, '/stopped');
         const assertTimedOut = sendUnanswered(page, await context.newCDPSession(page));
-        assert.equal(await pageAt(context, '/other').title(), 'other');
+        assert.equal(await titleIn(pageAt(context, '/other')), 'other');
         await assertTimedOut(3);
         resume();
         assert.equal(await page.evaluate(() => 1 + 1), 2);
@@ -139,9 +139,9 @@ test('a dormant page that is stopped can navigate elsewhere', { skip }, async ()
       const page = pageAt(context, '/stopped');
       // To another site, which another process renders.
       await page.goto(shared.site.url('/other?2'));
-      assert.equal(await page.title(), 'other');
+      assert.equal(await titleIn(page), 'other');
       await page.evaluate(() => (document.title = 'used'));
-      assert.equal(await page.title(), 'used');
+      assert.equal(await titleIn(page), 'used');
     }),
   );
 });
@@ -155,6 +155,6 @@ test('a dormant page whose next document never arrives can navigate elsewhere', 
   await shared.withPlaywright(async ({ context }) => {
     const page = pageAt(context, '/other?left');
     await page.goto(shared.site.url('/other?3'));
-    assert.equal(await page.title(), 'other');
+    assert.equal(await titleIn(page), 'other');
   });
 });

@@ -57,6 +57,12 @@ async function usePlaywrightMcp(tool) {
     Number(found(await tool('browser_evaluate', { function: READ_COUNT }), /"(\d+)"/));
   const tabs = await tool('browser_tabs', { action: 'list' });
   assert.match(tabs, /\[Reading\]\(.*\/reading\)/);
+  // It reads the title of every tab for this list. An empty tab is attached: it may have a title of its own.
+  const attached = await attachedUrls(shared.chain);
+  assert.deepEqual(
+    attached.filter((url) => url !== 'about:blank'),
+    [],
+  );
   const index = Number(found(tabs, /(\d+): (?:\(current\) )?\[Form\]/));
   await tool('browser_tabs', { action: 'select', index });
   const before = await count();

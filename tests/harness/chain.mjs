@@ -138,6 +138,12 @@ export const pageAt = (pages, end) =>
   (Array.isArray(pages) ? pages : pages.pages()).find((page) => page.url().endsWith(end));
 
 /**
+ * Uses a page: reads its title there. Playwright's `page.title()` is answered without attaching to the
+ * tab.
+ */
+export const titleIn = (page) => page.evaluate(() => document.title);
+
+/**
  * Connects Puppeteer to Chromium's own port, where it sees what only a test may see. The caller
  * disconnects it.
  */

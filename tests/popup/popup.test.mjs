@@ -5,6 +5,7 @@ import { execFile } from 'node:child_process';
 import { after, afterEach, before, beforeEach, test } from 'node:test';
 import { isDeepStrictEqual, promisify } from 'node:util';
 import { chromium } from 'playwright-core';
+import { titleIn } from '../harness/chain.mjs';
 import { EXTENSION_ID, startChain, startRelay, TABWIRE, until } from '../harness/processes.mjs';
 import { startSite } from '../harness/site.mjs';
 
@@ -63,7 +64,7 @@ async function waitForList(id, names) {
 /** Uses a tab: reads its title. */
 function titleOf(client, name) {
   const pages = client.contexts()[0].pages();
-  return pages.find((page) => page.url() === site.url(`/${name}`)).title();
+  return titleIn(pages.find((page) => page.url() === site.url(`/${name}`)));
 }
 
 /** Connects a client to the relay and uses these tabs. It disconnects after the test. */

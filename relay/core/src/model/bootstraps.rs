@@ -1,10 +1,11 @@
-//! What Playwright prepares in every page when a function is exposed in one of them: it adds a
-//! script for new documents and runs the same script in the current one. A dormant tab accepts both
-//! commands and carries them out on waking:
+//! What Playwright prepares in every page when a function is exposed in one of them, and to read
+//! its title. In the first case it adds a script for new documents and runs the same script in the
+//! current one. A dormant tab accepts these commands and carries them out on waking:
 //!
 //! 1. `Runtime.evaluate` creates Playwright's helper object: answered with a handle of the relay.
-//! 2. `Runtime.callFunctionOn` runs the script through the helper: answered as done. Any other use
-//!    of the helper, including the exposed function itself, wakes the tab.
+//! 2. `Runtime.callFunctionOn` runs the script through the helper: answered as done. If it reads the
+//!    title, it is answered too. Any other use of the helper, including the exposed function itself,
+//!    wakes the tab.
 //! 3. When the tab wakes, the helper is created and the script runs before anything else. The
 //!    handle is translated from then on.
 
@@ -84,6 +85,13 @@ impl Bootstraps {
         if let Some(kept) = self.list.iter_mut().find(|kept| kept.handle == object) {
             kept.run = Some(params);
         }
+    }
+
+    /// Whether a session has created the helper with this handle.
+    pub fn contains(&self, session_id: SessionId, handle: &str) -> bool {
+        self.list
+            .iter()
+            .any(|kept| kept.session_id == session_id && kept.handle == handle)
     }
 
     /// The helpers to create when the tab wakes: handle and parameters.

@@ -9,5 +9,7 @@ pub mod handshake;
 pub mod ids;
 pub mod json;
 pub mod methods;
+pub mod playwright;
+pub mod title;
 pub mod url_pattern;
 pub mod wire;

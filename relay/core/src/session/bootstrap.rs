@@ -10,7 +10,7 @@ use crate::model::context_ids;
 use crate::model::contexts::JsWorld;
 use crate::protocol::cdp::Request;
 use crate::protocol::ids::{Debuggee, SessionId, TabId};
-use crate::protocol::json;
+use crate::protocol::{json, playwright};
 
 impl Core {
     /// Answers a command to a dormant tab if it can be carried out on waking.
@@ -25,7 +25,9 @@ impl Core {
                 let context = helper_context(request)?;
                 self.accept_helper(session_id, tab_id, context, &request.params)
             }
-            "Runtime.callFunctionOn" => self.accept_run(session_id, tab_id, &request.params),
+            "Runtime.callFunctionOn" => self
+                .accept_run(session_id, tab_id, &request.params)
+                .or_else(|| self.answer_title(session_id, tab_id, &request.params)),
             _ => None,
         }
     }
@@ -38,12 +40,16 @@ impl Core {
         params: &str,
     ) -> Option<Handled> {
         let journal = self.world.sessions.get(session_id)?.journal();
-        if !journal.has_user_scripts() || json::is_true(params, "returnByValue") {
+        let tab = self.world.tabs.get_mut(tab_id)?;
+        let is_accepted = match tab.contexts().by_announced(context)?.world {
+            JsWorld::Default => {
+                journal.has_user_scripts() && !json::is_true(params, "returnByValue")
+            }
+            JsWorld::Isolated(_) => playwright::creates_helper(params),
+        };
+        if !is_accepted {
             return None;
         }
-        let tab = self.world.tabs.get_mut(tab_id)?;
-        let context = tab.contexts().by_announced(context);
-        context.filter(|context| context.world == JsWorld::Default)?;
         let params = self.world.interner.intern(params);
         let handle = tab.bootstraps_mut().add(session_id, params);
         Some(Handled::json(&serde_json::json!({ "result": {
@@ -67,6 +73,16 @@ impl Core {
         Some(Handled::Reply(
             r#"{"result":{"type":"undefined"}}"#.to_owned(),
         ))
+    }
+
+    /// The title of a dormant page, if it is certain. `@playwright/mcp` lists tabs with their titles.
+    fn answer_title(&self, session_id: SessionId, tab_id: TabId, params: &str) -> Option<Handled> {
+        let tab = self.world.tabs.get(tab_id)?;
+        let helper = playwright::reads_title(params)?;
+        let title = tab.document_title()?;
+        tab.bootstraps().contains(session_id, &helper).then(|| {
+            Handled::json(&serde_json::json!({ "result": { "type": "string", "value": title } }))
+        })
     }
 
     /// Creates the helpers of a waking tab in Chrome. Returns how many there are.

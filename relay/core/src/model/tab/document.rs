@@ -9,6 +9,7 @@ use crate::model::frames::{self, Frames};
 use crate::model::mirror::Mirror;
 use crate::model::paused::PausedRequests;
 use crate::protocol::ids::{ChildId, TargetId};
+use crate::protocol::title;
 use crate::protocol::wire::LoadStatus;
 
 impl Tab {
@@ -104,6 +105,15 @@ impl Tab {
 
     pub fn reset_lifecycle(&mut self) {
         self.lifecycle.clear();
+    }
+
+    /// The `document.title` of a page that is dormant, if it is certain. A discarded page counts as
+    /// loaded: it must not be loaded again only to read its title.
+    pub fn document_title(&self) -> Option<&str> {
+        let is_loaded = matches!(self.status, LoadStatus::Complete | LoadStatus::Unloaded);
+        is_loaded
+            .then(|| title::known(self.url(), self.title()))
+            .flatten()
     }
 
     /// The security origin of the document.

@@ -6,6 +6,7 @@ mod playwright_helper;
 mod release;
 mod stable_ids;
 mod tab_events;
+mod title;
 mod waiting;
 mod waking;
 
