@@ -198,6 +198,28 @@ export async function pageTargetIds() {
 }
 
 /**
+ * The targets that Chrome lists right after each tab's page: those of its cross-process frames and, after
+ * the last of them, maybe others. Chrome returns them without attaching.
+ * @returns {Promise<Map<number, import('./protocol.js').RemoteFrame[]>>}
+ */
+export async function targetsByPage() {
+  /** @type {Map<number, import('./protocol.js').RemoteFrame[]>} */
+  const byPage = new Map();
+  let tabId;
+  for (const target of await chrome.debugger.getTargets()) {
+    if (target.type === 'other' && tabId !== undefined) {
+      byPage.get(tabId)?.push({ targetId: target.id, url: target.url });
+    } else {
+      tabId = target.type === 'page' ? target.tabId : undefined;
+    }
+    if (tabId !== undefined && !byPage.has(tabId)) {
+      byPage.set(tabId, []);
+    }
+  }
+  return byPage;
+}
+
+/**
  * Call this once, before anything is awaited: otherwise the event that started the worker is lost.
  * @param {object} listeners
  * @param {DebuggerEventListener} listeners.onEvent

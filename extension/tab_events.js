@@ -11,6 +11,7 @@
 import { onNavigationAborted, onTabUsed } from './downloads.js';
 import { onActivated, onOpened } from './focus_guard.js';
 import { isRestricted } from './policy.js';
+import { forgetFrames, onFramesChanged } from './remote_frames.js';
 import { describeTab, urlOf } from './tab_reports.js';
 import { countChange, forgetClosedTab, forgetTab, tabState } from './tab_state.js';
 
@@ -161,6 +162,7 @@ function watchNavigation() {
   navigation.onCommitted.addListener((details) => {
     onDocumentOrError(details, false);
     onNavigated(details, false);
+    onFrameCommitted(details);
   });
   navigation.onErrorOccurred.addListener((details) => {
     onNavigationAborted(details.tabId, details.url);
@@ -214,6 +216,20 @@ function onDocument(tabId) {
     onAppeared(tabId);
   } else if (!tab.isReported) {
     tab.firstDocument = 'arrived';
+  }
+}
+
+/** @param {Navigation} navigation */
+function onFrameCommitted(navigation) {
+  const { tabId, frameId } = navigation;
+  if (isReportedPage(navigation)) {
+    forgetFrames(tabId);
+  } else if (frameId !== 0 && tabState(tabId).isReported) {
+    onFramesChanged(tabId, (changedTab, frames) => {
+      if (tabState(changedTab).isReported) {
+        notify('tabUpdated', { tabId: changedTab, frames });
+      }
+    });
   }
 }
 

@@ -15,9 +15,10 @@ export const urlOf = (tab) => tab.url || tab.pendingUrl || '';
 /**
  * @param {chrome.tabs.Tab} tab
  * @param {Map<number, string>} targetIds
+ * @param {Map<number, import('./protocol.js').RemoteFrame[]>} [frames]
  * @returns {import('./protocol.js').TabReport}
  */
-export function reportTab(tab, targetIds) {
+export function reportTab(tab, targetIds, frames) {
   const tabId = /** @type {number} */ (tab.id);
   const { hasFailed, isLoaded, openerTabId } = tabState(tabId);
   return {
@@ -29,6 +30,7 @@ export function reportTab(tab, targetIds) {
     openerTabId,
     windowId: tab.windowId,
     attached: isAttached(tabId),
+    frames: frames?.get(tabId),
   };
 }
 

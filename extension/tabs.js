@@ -5,6 +5,7 @@
 
 import { pageTargetIds } from './attachments.js';
 import { isRestricted } from './policy.js';
+import { listRemoteFrames } from './remote_frames.js';
 import { holdAnnouncements } from './tab_events.js';
 import { readUnchanged, reportTab, urlOf } from './tab_reports.js';
 import { changeCount, isClosed, setReportedTabs, tabState } from './tab_state.js';
@@ -18,12 +19,13 @@ export function listTabs() {
     // Tabs are read last, so that no change can fall between reading them and recording them as
     // reported.
     const targetIds = await pageTargetIds();
+    const frames = await listRemoteFrames((tabId) => targetIds.has(tabId));
     const tabs = await readUnchanged(() => chrome.tabs.query({}), changeCount);
     const listed = tabs.filter(
       (tab) => isListable(tab, targetIds, appeared) && !isRestricted(urlOf(tab)),
     );
     setReportedTabs(listed.map(({ id }) => /** @type {number} */ (id)));
-    return listed.map((tab) => reportTab(tab, targetIds));
+    return listed.map((tab) => reportTab(tab, targetIds, frames));
   });
 }
 

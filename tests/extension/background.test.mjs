@@ -27,7 +27,7 @@ test('registers every listener before awaiting anything', async () => {
     tabs,
     alarms,
     runtime,
-    webNavigation,
+    webNavigation: { getAllFrames: _, ...navigation },
   } = browser.chrome;
   const events = {
     onEvent,
@@ -36,7 +36,7 @@ test('registers every listener before awaiting anything', async () => {
     onUpdated: tabs.onUpdated,
     onRemoved: tabs.onRemoved,
     onReplaced: tabs.onReplaced,
-    ...webNavigation,
+    ...navigation,
     onAlarm: alarms.onAlarm,
     onConnect: runtime.onConnect,
     onStartup: runtime.onStartup,

@@ -158,6 +158,7 @@ export class FakeBrowser {
         onHistoryStateUpdated: new FakeEvent(),
         onReferenceFragmentUpdated: new FakeEvent(),
         onDOMContentLoaded: new FakeEvent(),
+        getAllFrames: this.#api('webNavigation.getAllFrames', () => []),
       },
       windows: {
         create: this.#api('windows.create', ({ url }) => ({

@@ -179,7 +179,7 @@ test('reports changes of URL, title and status, and nothing else', async () => {
   assert.deepEqual(sent, [
     ['tabUpdated', { tabId: 1, url: 'https://example.org/next', status: 'loading' }],
     ['tabUpdated', { tabId: 1, title: 'Next' }],
-    ['tabUpdated', { tabId: 1, status: 'complete' }],
+    ['tabUpdated', { tabId: 1, status: 'complete', title: 'Next' }],
   ]);
 });
 

@@ -170,6 +170,30 @@ test('tabUpdated', async () => {
   );
 });
 
+/** Chrome has a cross-process frame in tab 412. */
+function addFrame(browser) {
+  const url = 'https://ads.example/';
+  const frame = { type: 'other', id: 'D1B2C3D4E5F60718293A4B5C6D7E8F93', url };
+  const page = { type: 'page', tabId: 412, id: browser.targetId(412), url: 'https://example.org/' };
+  browser.stub('debugger.getTargets', () => [page, frame]);
+  browser.stub('webNavigation.getAllFrames', () => [
+    { frameId: 0, parentFrameId: -1, processId: 1, url: page.url },
+    { frameId: 5, parentFrameId: 0, processId: 2, url },
+  ]);
+}
+
+test('tabUpdated with frames', async (t) => {
+  const browser = browserWith();
+  const socket = await startListed(browser);
+  addFrame(browser);
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  await assertSends('tabUpdated-frames', socket, () => {
+    const url = 'https://ads.example/';
+    browser.chrome.webNavigation.onCommitted.fire({ tabId: 412, frameId: 5, url });
+    t.mock.timers.tick(300);
+  });
+});
+
 test('tabNavigated', async () => {
   const browser = browserWith();
   const socket = await startListed(browser);
@@ -242,6 +266,7 @@ test('listTabs and its reply', async () => {
   const socket = await startListed(browser);
   await callWorker('attachTab', socket);
   socket.frames.length = 0;
+  addFrame(browser);
   const list = await fixture('listTabs', 'to-extension');
   await assertSends('reply-listTabs', socket, () => socket.receive(list));
 });

@@ -165,6 +165,9 @@ impl Core {
                 self.handle_fetch(caller, &Debuggee::page(*tab_id), &request)
             }
             (_, Target::Page(tab_id)) => self.handle_page(caller, *tab_id, request),
+            (_, Target::Child(tab_id, child_id)) if self.is_placeholder(target) => {
+                self.handle_dormant_frame(caller, *tab_id, child_id, request)
+            }
             (domain, Target::Child(tab_id, child_id)) => {
                 let child = Debuggee::child(*tab_id, child_id.clone());
                 if domain == "Fetch" {

@@ -95,12 +95,13 @@ impl Core {
         method: &str,
         params: &'p str,
     ) -> Cow<'p, str> {
-        let Target::Page(tab_id) = target else {
+        let Some(debuggee) = target.debuggee() else {
             return Cow::Borrowed(params);
         };
-        match self.world.tabs.get(*tab_id) {
-            Some(tab) if tab.contexts().needs_translation() => {
-                context_ids::event_to_announced(tab.contexts(), method, params)
+        let tab = self.world.tabs.get(debuggee.tab_id);
+        match tab.and_then(|tab| tab.contexts_of(debuggee.child_id.as_ref())) {
+            Some(contexts) if contexts.needs_translation() => {
+                context_ids::event_to_announced(contexts, method, params)
             }
             _ => Cow::Borrowed(params),
         }

@@ -107,17 +107,28 @@ impl Core {
             }
             Note::None | Note::TranslateResult { .. } | Note::FrameTree | Note::Script { .. } => {}
         }
-        self.send_translated(caller, note, tab_id, result);
+        self.send_translated(caller, note, debuggee, result);
     }
 
     /// Sends a result with the ids that clients know.
-    fn send_translated(&mut self, caller: Caller, note: Note, tab_id: Option<TabId>, result: &str) {
+    fn send_translated(
+        &mut self,
+        caller: Caller,
+        note: Note,
+        debuggee: Option<&Debuggee>,
+        result: &str,
+    ) {
         let mut result = Cow::Borrowed(result);
+        let tab_id = debuggee.map(|debuggee| debuggee.tab_id);
+        let child_id = debuggee.and_then(|debuggee| debuggee.child_id.as_ref());
         if let Some(tab) = tab_id.and_then(|id| self.world.tabs.get(id)) {
             result = tab.frame_to_announced(result);
             let has_contexts = matches!(note, Note::TranslateResult { .. });
-            if has_contexts && tab.contexts().needs_translation() {
-                result = context_ids::result_to_announced(tab.contexts(), result);
+            if let Some(contexts) = tab.contexts_of(child_id)
+                && has_contexts
+                && contexts.needs_translation()
+            {
+                result = context_ids::result_to_announced(contexts, result);
             }
         }
         match (note, tab_id) {

@@ -61,6 +61,7 @@ impl Core {
         if let Some(url) = tab.map(|tab| tab.url().to_owned()) {
             self.on_tab_updated(&report);
             if report.url.as_ref().is_some_and(|reported| *reported != url) {
+                self.end_placeholders(tab_id);
                 self.synthesize_navigation(tab_id);
                 self.on_tab_updated(&report);
             }
@@ -135,6 +136,9 @@ impl Core {
         };
         let changed = tab.update(report);
         let is_dormant = tab.is_dormant();
+        if let Some(frames) = report.frames.clone() {
+            self.on_remote_frames(tab_id, frames);
+        }
         if changed {
             self.announce_changed(tab_id);
         }
@@ -169,6 +173,7 @@ impl Core {
             let params = same_document.to_string();
             self.broadcast(&page, "Page.navigatedWithinDocument", &params);
         } else if is_dormant {
+            self.end_placeholders(tab_id);
             self.synthesize_navigation(tab_id);
         }
     }

@@ -1,6 +1,7 @@
 //! A child target of a tab's page: an out-of-process iframe or a worker, with its own debugger
 //! session.
 
+use super::contexts::Contexts;
 use super::mirror::Mirror;
 use crate::protocol::ids::{ChildId, TargetId};
 
@@ -18,6 +19,11 @@ pub struct Child {
     /// The pending request for its next document, as for a page.
     awaited_document: Option<String>,
     mirror: Mirror,
+    /// The contexts that clients received from its placeholder. Empty for any other child, whose
+    /// contexts have Chrome's ids.
+    contexts: Contexts,
+    /// It stands for a frame of a dormant tab, and Chrome has not attached it yet.
+    is_placeholder: bool,
     /// Frame and loader of the last navigation that started in it.
     navigation: Option<(String, String)>,
 }
@@ -39,8 +45,35 @@ impl Child {
             auto_attach: None,
             awaited_document: None,
             mirror: Mirror::default(),
+            contexts: Contexts::default(),
+            is_placeholder: false,
             navigation: None,
         }
+    }
+
+    /// The placeholder for a frame of a dormant page.
+    pub fn placeholder(target_info: String, target_id: TargetId) -> Self {
+        Self {
+            is_placeholder: true,
+            ..Self::new(target_info, target_id, "iframe".to_owned(), None, false)
+        }
+    }
+
+    pub fn is_placeholder(&self) -> bool {
+        self.is_placeholder
+    }
+
+    /// Takes over what clients received from a placeholder.
+    pub fn replace(&mut self, placeholder: Self) {
+        self.contexts = placeholder.contexts;
+    }
+
+    pub fn contexts(&self) -> &Contexts {
+        &self.contexts
+    }
+
+    pub fn contexts_mut(&mut self) -> &mut Contexts {
+        &mut self.contexts
     }
 
     pub fn target_info(&self) -> &str {

@@ -103,6 +103,10 @@ impl Contexts {
         self.list.iter().find(|context| context.announced == id)
     }
 
+    pub fn by_real(&self, id: i64) -> Option<&Context> {
+        self.list.iter().find(|context| context.real == Some(id))
+    }
+
     /// Adds a synthetic context, or finds the existing one of this frame and world.
     pub fn synthesize(&mut self, frame: &str, world: JsWorld, origin: &str) -> (Context, Created) {
         if let Some(context) = self.list.iter().find(|c| c.is_of(frame, &world)) {

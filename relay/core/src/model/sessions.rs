@@ -249,6 +249,15 @@ impl Sessions {
         Some(session)
     }
 
+    /// Moves the sessions of a target to another one of the same tab.
+    pub fn move_to(&mut self, from: &Target, to: &Target) {
+        for id in self.ids_on(from) {
+            if let Some(session) = self.map.get_mut(&id) {
+                session.target = to.clone();
+            }
+        }
+    }
+
     pub fn get(&self, id: SessionId) -> Option<&Session> {
         self.map.get(&id)
     }

@@ -1,6 +1,7 @@
 //! A tab of the browser and everything known of its page.
 
 mod awaited_document;
+mod child_contexts;
 mod document;
 mod translation;
 
@@ -14,7 +15,7 @@ use super::mirror::Mirror;
 use super::paused::PausedRequests;
 use super::wake::{Stage, Wake};
 use crate::protocol::ids::{ChildId, ClientId, TabId, TargetId};
-use crate::protocol::wire::{LoadStatus, TabReport};
+use crate::protocol::wire::{LoadStatus, RemoteFrame, TabReport};
 
 #[expect(
     clippy::struct_field_names,
@@ -55,7 +56,10 @@ pub struct Tab {
     is_crashed: bool,
     frames: Frames,
     auto_attach: Option<bool>,
+    /// While dormant, also placeholders of cross-process frames; see `session::dormant_frames`.
     children: BTreeMap<ChildId, Child>,
+    /// The cross-process frames of the document, as the extension last reported them.
+    remote_frames: Vec<RemoteFrame>,
     paused: PausedRequests,
 }
 
@@ -97,6 +101,7 @@ impl Tab {
             frames: Frames::default(),
             auto_attach: None,
             children: BTreeMap::new(),
+            remote_frames: report.frames.unwrap_or_default(),
             paused: PausedRequests::default(),
         }
     }
@@ -295,6 +300,27 @@ impl Tab {
         self.children.iter()
     }
 
+    pub fn remote_frames(&self) -> &[RemoteFrame] {
+        &self.remote_frames
+    }
+
+    pub fn set_remote_frames(&mut self, frames: Vec<RemoteFrame>) {
+        self.remote_frames = frames;
+    }
+
+    /// The placeholder for a frame with this target id.
+    pub fn find_placeholder(&self, target_id: &TargetId) -> Option<ChildId> {
+        let mut children = self.children.iter();
+        let found = children.find(|(_, c)| c.is_placeholder() && c.target_id() == target_id);
+        found.map(|(id, _)| id.clone())
+    }
+
+    pub fn placeholders(&self) -> Vec<ChildId> {
+        let children = self.children.iter();
+        let placeholders = children.filter(|(_, child)| child.is_placeholder());
+        placeholders.map(|(id, _)| id.clone()).collect()
+    }
+
     /// The children of a child.
     pub fn children_of(&self, parent: &ChildId) -> impl DoubleEndedIterator<Item = &ChildId> {
         let children = self.children.iter();
@@ -306,8 +332,8 @@ impl Tab {
         self.children.insert(id, child);
     }
 
-    pub fn remove_child(&mut self, id: &ChildId) {
-        self.children.remove(id);
+    pub fn remove_child(&mut self, id: &ChildId) -> Option<Child> {
+        self.children.remove(id)
     }
 
     /// Sets what Chrome should have as `Target.setAutoAttach` of the page or a child: off, or on

@@ -235,6 +235,16 @@ pub struct TabReport {
     /// This extension's debugger is already attached: the attachment outlived a service worker.
     #[serde(default)]
     pub attached: bool,
+    /// The cross-process frames of its document.
+    pub frames: Option<Vec<RemoteFrame>>,
+}
+
+/// A frame in a process of its own, which is a target of its own.
+#[derive(Debug, Clone, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+pub struct RemoteFrame {
+    pub target_id: String,
+    pub url: String,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize, Serialize, PartialEq, Eq)]

@@ -34,17 +34,21 @@ impl Core {
         request: &Request<'_>,
     ) -> Option<Debuggee> {
         let follows = self.follows_a_waiting_command(session_id, request);
-        if debuggee.child_id.is_some() {
-            return if follows {
-                self.barrier_of(session_id, |_| true)
-            } else {
-                self.parent_frame_tree(session_id, request)
-            };
-        }
         let tab = self.world.tabs.get(debuggee.tab_id)?;
-        let names_synthetic =
-            context_ids::names_synthetic(tab.contexts(), &request.method, &request.params);
-        (follows || names_synthetic).then(|| debuggee.clone())
+        let contexts = tab.contexts_of(debuggee.child_id.as_ref());
+        let names_synthetic = contexts.is_some_and(|contexts| {
+            context_ids::names_synthetic(contexts, &request.method, &request.params)
+        });
+        if debuggee.child_id.is_none() {
+            return (follows || names_synthetic).then(|| debuggee.clone());
+        }
+        if follows {
+            self.barrier_of(session_id, |_| true)
+        } else if names_synthetic {
+            Some(debuggee.clone())
+        } else {
+            self.parent_frame_tree(session_id, request)
+        }
     }
 
     /// The reply to a dialog must not wait for the page that is blocked by it.

@@ -59,6 +59,10 @@ impl Core {
         let is_live = tab.is_live();
         if !tab.has_replayed() {
             // Waking requests the children that all sessions want.
+            if debuggee.child_id.is_none() {
+                self.end_unwanted_children(caller.session_id, tab_id);
+                self.announce_dormant_frames_to(caller.session_id, tab_id);
+            }
             return Ok(Handled::empty());
         }
         self.end_unwanted_children(caller.session_id, tab_id);
@@ -167,6 +171,7 @@ impl Core {
         };
         tab.add_child(child_id.clone(), child);
         let child = Debuggee::child(parent.tab_id, child_id);
+        self.replace_placeholder(&child);
         let will_be_resumed = self.announce_child(parent, &child, is_paused);
         if is_paused && !will_be_resumed {
             self.resume_child(&child);
@@ -220,11 +225,16 @@ impl Core {
             .filter(|(id, _)| self.wants_child(*id, child.tab_id, child_id))
             .map(|(id, session)| (id, session.pauses_children()))
             .collect();
+        let mut will_be_resumed = false;
         for (session_id, pauses) in &wanting {
-            let opened = self.open_session(*session_id, Target::from(child));
-            self.announce_attached(opened, is_paused && *pauses);
+            // A session that knew its placeholder has it already, and will not resume it.
+            if !self.has_child_session(*session_id, &Target::from(child)) {
+                let opened = self.open_session(*session_id, Target::from(child));
+                self.announce_attached(opened, is_paused && *pauses);
+                will_be_resumed |= pauses;
+            }
         }
-        wanting.iter().any(|(_, pauses)| *pauses)
+        will_be_resumed
     }
 
     /// A child is gone, and its descendants with it. Iterative, and each child once: the

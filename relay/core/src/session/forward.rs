@@ -100,10 +100,10 @@ impl Core {
         if let Some(result) = self.apply_switch(command, caller, request) {
             return result;
         }
-        let has_contexts = debuggee.child_id.is_none() && result_names_context(&request.method);
-        let note = if has_contexts {
+        let is_page = debuggee.child_id.is_none();
+        let note = if result_names_context(&request.method) {
             Note::TranslateResult {
-                helper_context: helper_context(request),
+                helper_context: helper_context(request).filter(|_| is_page),
             }
         } else {
             Note::None
@@ -120,9 +120,11 @@ impl Core {
         note: Note,
     ) -> Handled {
         let tab = self.world.tabs.get(debuggee.tab_id);
-        let params = match tab.filter(|_| debuggee.child_id.is_none()) {
-            Some(tab) => tab.params_to_real(&request.method, &request.params),
-            None => request.params.as_ref().into(),
+        let (method, params) = (&request.method, request.params.as_ref());
+        let params = match (tab, &debuggee.child_id) {
+            (Some(tab), None) => tab.params_to_real(method, params),
+            (Some(tab), Some(child_id)) => tab.child_params_to_real(child_id, method, params),
+            (None, _) => params.into(),
         };
         let continuation = reply_to(caller, note);
         self.out

@@ -6,6 +6,7 @@ mod bootstrap;
 mod breakpoints;
 pub(crate) mod children;
 mod domains;
+mod dormant_frames;
 mod failures;
 mod forward;
 mod interception;

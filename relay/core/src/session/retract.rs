@@ -27,5 +27,6 @@ impl Core {
         self.broadcast(&page, "Runtime.executionContextsCleared", "{}");
         self.synthesize_contexts(tab_id, true);
         self.announce_contexts(tab_id);
+        self.announce_dormant_frames(tab_id);
     }
 }

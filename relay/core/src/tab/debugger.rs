@@ -23,14 +23,19 @@ impl Core {
         let Some(tab) = self.world.tabs.get_mut(debuggee.tab_id) else {
             return;
         };
-        let params = &*tab.frame_to_announced(Cow::Borrowed(params));
+        let params = tab.frame_to_announced(Cow::Borrowed(params));
         let child_id = debuggee.child_id.as_ref();
+        let (params, is_known) = tab.note_child_context(child_id, event, params);
+        let params = &*params;
         if let Some(mirror) = tab.mirror_mut(child_id) {
             mirror.note(event, params);
         }
         tab.note_document_request(child_id, event, params);
         if child_id.is_none() {
             tab.frames_mut().note(event, params);
+        }
+        if is_known {
+            return;
         }
         match child_id {
             None => self.apply_page_event(debuggee, event, method, params),

@@ -85,13 +85,25 @@ impl Core {
         if !self.world.sessions.contains(caller.session_id) {
             return Err(CdpError::SessionNotFound);
         }
-        self.note_use(caller.session_id, tab_id, &request);
         let tab = self.world.tabs.get(tab_id).ok_or(CdpError::TabClosed)?;
         // The reply to a dialog must not wait for the tab that is blocked by it.
         let is_dialog_reply = Command::classify(&request.method) == Command::HandleDialog;
         if tab.is_live() || is_dialog_reply && !tab.is_dormant() {
+            self.note_use(caller.session_id, tab_id, &request);
             return self.forward(caller, &Debuggee::page(tab_id), &request);
         }
+        self.wait_for_tab(caller, tab_id, request)
+    }
+
+    /// Queues a command until the tab is awake.
+    pub(crate) fn wait_for_tab(
+        &mut self,
+        caller: Caller,
+        tab_id: TabId,
+        request: Request<'_>,
+    ) -> HandlerResult {
+        self.note_use(caller.session_id, tab_id, &request);
+        let tab = self.world.tabs.get(tab_id).ok_or(CdpError::TabClosed)?;
         if tab.is_dormant() {
             self.wake(tab_id);
         }

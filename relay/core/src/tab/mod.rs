@@ -4,6 +4,7 @@
 mod debugger;
 mod detach;
 mod dormant;
+mod frame;
 mod late_join;
 mod steps;
 mod wake;

@@ -22,9 +22,11 @@ impl Core {
             }
             Step::World { frame, name } => {
                 let real = json::integer_field(result, "executionContextId");
-                if let (Some(real), Some(tab)) = (real, self.world.tabs.get_mut(tab_id)) {
+                let tab = self.world.tabs.get_mut(tab_id);
+                let contexts = tab.and_then(|tab| tab.contexts_of_mut(debuggee.child_id.as_ref()));
+                if let (Some(real), Some(contexts)) = (real, contexts) {
                     let world = JsWorld::Isolated(name);
-                    tab.contexts_mut().on_world_created(&frame, &world, real);
+                    contexts.on_world_created(&frame, &world, real);
                 }
             }
             Step::Helper { handle } => {

@@ -258,6 +258,7 @@ impl Core {
             return;
         };
         let (waiting, ended) = wake.finish();
+        self.end_placeholders(tab_id);
         tracing::info!(tab = %tab_id, waiting = waiting.len(), "live");
         for session in &ended {
             self.undo(session, tab_id);

@@ -71,6 +71,7 @@ impl Tab {
         self.status = LoadStatus::Loading;
         self.lifecycle.clear();
         self.bootstraps.clear();
+        self.remote_frames.clear();
         self.contexts.clear()
     }
 

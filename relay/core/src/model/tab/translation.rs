@@ -4,8 +4,10 @@
 use std::borrow::Cow;
 
 use super::Tab;
+use crate::model::child::Child;
 use crate::model::context_ids;
-use crate::protocol::ids::TargetId;
+use crate::model::contexts::Contexts;
+use crate::protocol::ids::{ChildId, TargetId};
 use crate::protocol::json;
 
 impl Tab {
@@ -33,6 +35,36 @@ impl Tab {
         match &self.real_main_frame {
             Some(real) => json::replace_id(text, real.as_str(), self.page_id.as_str()),
             None => text,
+        }
+    }
+
+    /// The contexts of the page or of a child.
+    pub fn contexts_of(&self, child_id: Option<&ChildId>) -> Option<&Contexts> {
+        match child_id {
+            None => Some(&self.contexts),
+            Some(id) => self.child(id).map(Child::contexts),
+        }
+    }
+
+    pub fn contexts_of_mut(&mut self, child_id: Option<&ChildId>) -> Option<&mut Contexts> {
+        match child_id {
+            None => Some(&mut self.contexts),
+            Some(id) => self.child_mut(id).map(Child::contexts_mut),
+        }
+    }
+
+    /// A client's parameters for a child, with Chrome's ids of contexts.
+    pub fn child_params_to_real<'p>(
+        &self,
+        child_id: &ChildId,
+        method: &str,
+        params: &'p str,
+    ) -> Cow<'p, str> {
+        match self.child(child_id).map(Child::contexts) {
+            Some(contexts) if contexts.needs_translation() => {
+                context_ids::params_to_real(contexts, method, params)
+            }
+            _ => Cow::Borrowed(params),
         }
     }
 

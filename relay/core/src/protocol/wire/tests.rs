@@ -38,6 +38,7 @@ const TO_RELAY: &[&str] = &[
     "tabRemoved",
     "tabReplaced",
     "tabUpdated",
+    "tabUpdated-frames",
 ];
 const TO_EXTENSION: &[&str] = &[
     "activateTab",

@@ -1,6 +1,7 @@
 //! Dormant tabs: the relay answers init commands itself, the first other command wakes the tab, and
 //! the ids that clients have received stay valid.
 
+mod frames;
 mod init;
 mod playwright_helper;
 mod release;

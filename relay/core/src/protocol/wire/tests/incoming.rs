@@ -8,8 +8,8 @@ use crate::ids::TabId;
 use crate::protocol::download::{DownloadChanged, DownloadCreated, DownloadState};
 use crate::protocol::error::CdpError;
 use crate::protocol::wire::{
-    CdpEvent, LoadStatus, TabDetached, TabList, TabNavigated, TabRemoved, TabReplaced, TabReport,
-    parse_frame,
+    CdpEvent, LoadStatus, RemoteFrame, TabDetached, TabList, TabNavigated, TabRemoved, TabReplaced,
+    TabReport, parse_frame,
 };
 
 /// The text of a fixture's message.
@@ -19,8 +19,9 @@ fn text(name: &str) -> String {
 
 /// Parses the parameters of the event in this fixture, whose method must be this one.
 #[track_caller]
-pub(super) fn params<T: for<'a> Deserialize<'a>>(method: &str) -> T {
-    let text = text(method);
+pub(super) fn params<T: for<'a> Deserialize<'a>>(name: &str) -> T {
+    let text = text(name);
+    let method = name.split('-').next().unwrap();
     let messages = parse_frame(&text).unwrap();
     let [message] = messages.as_slice() else {
         panic!("{method} is one message")
@@ -51,6 +52,23 @@ fn debugger_event_keeps_params_unparsed_and_names_its_child() {
     }
 }
 
+fn remote_frame() -> RemoteFrame {
+    RemoteFrame {
+        target_id: "D1B2C3D4E5F60718293A4B5C6D7E8F93".to_owned(),
+        url: "https://ads.example/".to_owned(),
+    }
+}
+
+#[test]
+fn update_has_the_cross_process_frames() {
+    let expected = TabReport {
+        tab_id: 412,
+        frames: Some(vec![remote_frame()]),
+        ..TabReport::default()
+    };
+    assert_eq!(params::<TabReport>("tabUpdated-frames"), expected);
+}
+
 #[test]
 fn created_tab_has_target_status_and_opener() {
     let expected = TabReport {
@@ -62,6 +80,7 @@ fn created_tab_has_target_status_and_opener() {
         opener_tab_id: Some(412),
         window_id: Some(7),
         attached: false,
+        frames: None,
     };
     assert_eq!(params::<TabReport>("tabCreated"), expected);
 }
@@ -131,6 +150,7 @@ fn replaced_tab_identifies_the_old_tab_and_describes_the_new_one() {
         opener_tab_id: None,
         window_id: Some(7),
         attached: false,
+        frames: None,
     };
     assert_eq!(replaced.added, expected);
 }
@@ -211,6 +231,7 @@ fn parses_the_list_of_tabs() {
             opener_tab_id: None,
             window_id: Some(7),
             attached: true,
+            frames: Some(vec![remote_frame()]),
         },
         TabReport {
             tab_id: 415,
