@@ -71,7 +71,7 @@ test('using a tab attaches only that tab, and leaving detaches it', async () => 
   const url = shared.site.url('/two');
   await shared.withPlaywright(async ({ context }) => {
     const two = pageAt(context, url);
-    assert.equal(await two.title(), 'Two');
+    assert.equal(await two.evaluate(() => document.title), 'Two');
     assert.deepEqual(await attachedUrls(shared.chain), [url]);
     await two.click('button');
     assert.equal(await two.textContent('button'), 'clicked');

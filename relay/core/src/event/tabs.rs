@@ -55,7 +55,9 @@ impl Core {
         target_id.is_none_or(|id| tab.page_id().as_str() == id)
     }
 
-    fn on_tab_listed(&mut self, report: TabReport) {
+    fn on_tab_listed(&mut self, mut report: TabReport) {
+        // A list is complete: a tab without frames has none.
+        report.frames.get_or_insert_default();
         let (tab_id, attached) = (TabId(report.tab_id), report.attached);
         let tab = self.world.tabs.get(tab_id);
         if let Some(url) = tab.map(|tab| tab.url().to_owned()) {

@@ -265,7 +265,7 @@ impl Tab {
         self.is_crashed = false;
         self.awaited_document = None;
         self.auto_attach = None;
-        self.children.clear();
+        self.children.retain(|_, child| child.is_placeholder());
         self.paused = PausedRequests::default();
         std::mem::take(&mut self.frames)
     }
@@ -306,6 +306,16 @@ impl Tab {
 
     pub fn set_remote_frames(&mut self, frames: Vec<RemoteFrame>) {
         self.remote_frames = frames;
+    }
+
+    /// Adds a frame that the extension has not reported, or finds it.
+    pub fn add_remote_frame(&mut self, frame: RemoteFrame) -> RemoteFrame {
+        let mut known = self.remote_frames.iter();
+        if let Some(known) = known.find(|known| known.target_id == frame.target_id) {
+            return known.clone();
+        }
+        self.remote_frames.push(frame.clone());
+        frame
     }
 
     /// The placeholder for a frame with this target id.

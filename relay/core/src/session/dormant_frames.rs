@@ -5,12 +5,17 @@
 //! 2. A placeholder answers init commands. Any other command wakes the tab (`tab::frame`).
 //! 3. When Chrome attaches the frame, its sessions move to the real child, which receives their
 //!    journals. Contexts are paired as in a page. Placeholders that Chrome does not attach are gone.
+//! 4. When the tab becomes dormant again, the frame does, too: its sessions move to a placeholder.
 
 use crate::Core;
+use crate::emit::page::CONTEXT_CREATED;
 use crate::model::calls::{Continuation, Step};
 use crate::model::child::Child;
+use crate::model::contexts::{Created, JsWorld};
+use crate::model::frames;
 use crate::model::target::Target;
 use crate::protocol::ids::{ChildId, Debuggee, SessionId, TabId, TargetId};
+use crate::protocol::json;
 use crate::protocol::wire::RemoteFrame;
 
 use super::children::AUTO_ATTACH;
@@ -117,6 +122,64 @@ impl Core {
             self.out.command_ignored(child, "Fetch.enable", &params);
         }
         true
+    }
+
+    /// The tab becomes dormant. If this child is a frame of the top document, it stays as a
+    /// placeholder. Playwright would lose a frame that is detached and attached again at once.
+    /// Returns whether it stays.
+    pub(crate) fn become_placeholder(&mut self, tab_id: TabId, child_id: &ChildId) -> bool {
+        let tab = self.world.tabs.get(tab_id);
+        let Some((tab, child)) = tab.and_then(|tab| Some((tab, tab.child(child_id)?))) else {
+            // It was removed with its parent.
+            return true;
+        };
+        if child.is_placeholder() || child.kind() != "iframe" || child.parent().is_some() {
+            return child.is_placeholder();
+        }
+        // The extension may not have reported it yet.
+        let frame = RemoteFrame {
+            target_id: child.target_id().to_string(),
+            url: json::string_field(child.target_info(), "url").unwrap_or_default(),
+        };
+        let descendants: Vec<ChildId> = tab.children_of(child_id).cloned().collect();
+        for id in descendants {
+            self.on_child_detached(tab_id, &id);
+        }
+        let Some(tab) = self.world.tabs.get_mut(tab_id) else {
+            return false;
+        };
+        tab.remove_child(child_id);
+        let frame = tab.add_remote_frame(frame);
+        self.add_placeholder(tab_id, &frame);
+        let placeholder = Target::Child(tab_id, placeholder_id(&frame));
+        let sessions = &mut self.world.sessions;
+        sessions.move_to(&Target::Child(tab_id, child_id.clone()), &placeholder);
+        self.broadcast(&placeholder, "Runtime.executionContextsCleared", "{}");
+        self.synthesize_frame_contexts(tab_id, &frame);
+        true
+    }
+
+    /// Adds the contexts that a frame has after its sessions lost the real ones, and announces them.
+    fn synthesize_frame_contexts(&mut self, tab_id: TabId, frame: &RemoteFrame) {
+        let id = placeholder_id(frame);
+        let target = Target::Child(tab_id, id.clone());
+        let mut worlds = vec![JsWorld::Default];
+        for session_id in self.world.sessions.ids_on(&target) {
+            if let Some(session) = self.world.sessions.get_mut(session_id) {
+                session.journal_mut().forget_real_scripts();
+                worlds.extend(session.journal().script_worlds().map(JsWorld::Isolated));
+            }
+        }
+        let tab = self.world.tabs.get_mut(tab_id);
+        let Some(contexts) = tab.and_then(|tab| tab.contexts_of_mut(Some(&id))) else {
+            return;
+        };
+        let (target_id, origin) = (&frame.target_id, frames::origin(&frame.url));
+        let add = |world| contexts.synthesize(target_id, world, &origin);
+        let added: Vec<_> = worlds.into_iter().map(add).collect();
+        for (context, _) in added.iter().filter(|(_, created)| *created == Created::New) {
+            self.broadcast(&target, CONTEXT_CREATED, &context.created_params());
+        }
     }
 
     /// Sends a frame what one of its sessions sent to the placeholder.

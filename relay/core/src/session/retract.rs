@@ -12,7 +12,9 @@ impl Core {
         };
         let children: Vec<ChildId> = tab.children().map(|(id, _)| id.clone()).collect();
         for child_id in children {
-            self.on_child_detached(tab_id, &child_id);
+            if !self.become_placeholder(tab_id, &child_id) {
+                self.on_child_detached(tab_id, &child_id);
+            }
         }
         let Some(tab) = self.world.tabs.get_mut(tab_id) else {
             return;

@@ -91,13 +91,11 @@ impl Core {
         let session = self.world.sessions.get_mut(session_id);
         let session = session.ok_or(CdpError::SessionNotFound)?;
         match Command::classify(&request.method) {
-            Command::Enable("Runtime") => {
-                if session.enable("Runtime") {
+            Command::Enable(domain) => {
+                let is_new = session.enable(domain);
+                if is_new && domain == "Runtime" {
                     self.announce_frame_contexts_to(session_id, tab_id, child_id)?;
                 }
-            }
-            Command::Enable(domain) => {
-                session.enable(domain);
             }
             Command::Disable(domain) => session.disable(domain),
             Command::Lifecycle if json::is_true(&request.params, "enabled") => {
@@ -169,12 +167,15 @@ impl Core {
 
     fn send_frame_lifecycle(&mut self, session_id: SessionId, tab_id: TabId, child_id: &ChildId) {
         let timestamp = self.out.now.as_secs_f64();
-        let Some(frame) = self.describe_dormant_frame(tab_id, child_id) else {
+        let tab = self.world.tabs.get(tab_id);
+        let child = tab.and_then(|tab| tab.child(child_id));
+        let Some((tab, child)) = tab.zip(child) else {
             return;
         };
+        let (frame, loader) = (child.target_id().clone(), tab.loader().clone());
         for name in LOADED {
             let params = serde_json::json!({
-                "frameId": frame["id"], "loaderId": frame["loaderId"], "name": name, "timestamp": timestamp,
+                "frameId": frame, "loaderId": loader, "name": name, "timestamp": timestamp,
             });
             self.send_event(session_id, LIFECYCLE, &params.to_string());
         }

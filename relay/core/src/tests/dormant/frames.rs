@@ -157,17 +157,52 @@ fn frames_follow_what_the_person_does() {
 }
 
 #[test]
-fn frames_of_a_tab_that_nobody_uses_any_more_are_found_again() {
+fn frames_of_a_tab_that_nobody_uses_any_more_stay() {
     let mut script = script_with_frames(&["F1"]);
-    let (other, _) = page_with_frames(&mut script);
+    let (other, children) = page_with_frames(&mut script);
+    initialize(&mut script, &children[0], "F1");
     let user = script.auto_attached_page();
     script.send(&user, "Runtime.evaluate", json!({}));
     answer_as_chrome(&mut script, "F1");
     script.received(&other);
     script.disconnect(user.client);
+    assert!(script.calls().iter().any(|call| call.name() == "detachTab"));
     let received = script.received(&other);
-    assert_eq!(received.events(DETACHED).count(), 1);
-    assert_eq!(received.attached_sessions(other.client).len(), 1);
+    assert_eq!(received.events(DETACHED).count(), 0, "it is the same frame");
+    let contexts: Vec<_> = received
+        .events("Runtime.executionContextsCleared")
+        .collect();
+    assert_eq!(contexts.len(), 1);
+    let context = received.context_id("");
+    let params = json!({ "expression": "1", "contextId": context });
+    let id = script.send(&children[0], "Runtime.evaluate", params);
+    let answered = answer_as_chrome(&mut script, "F1");
+    let call = answered
+        .iter()
+        .find(|call| call.command() == "Runtime.evaluate");
+    let call = call.unwrap();
+    assert_eq!(
+        (call.child(), &call.params()["contextId"]),
+        (Some("c1"), &json!(3))
+    );
+    assert!(script.received(&other).result(id).is_object());
+}
+
+#[test]
+fn frame_that_the_extension_has_not_reported_stays_when_the_tab_becomes_dormant() {
+    let mut script = script_with_frames(&[]);
+    let page = script.auto_attached_page();
+    script.send(&page, "Target.setAutoAttach", auto_attach());
+    script.send(&page, "Runtime.evaluate", json!({}));
+    answer_as_chrome(&mut script, "F1");
+    assert_eq!(script.received(&page).events(ATTACHED).count(), 1);
+    script.detach_debugger(1, "replaced_with_devtools");
+    let update = json!({ "tabId": 1, "frames": frames(&["F1"]) });
+    script.extension_event("tabUpdated", update);
+    assert_eq!(script.received(&page).events(DETACHED).count(), 0);
+    let update = json!({ "tabId": 1, "frames": [] });
+    script.extension_event("tabUpdated", update);
+    assert_eq!(script.received(&page).events(DETACHED).count(), 1);
 }
 
 #[test]

@@ -73,6 +73,14 @@ fn created(frame: &str, id: i64) -> Event {
     ("Runtime.executionContextCreated", params)
 }
 
+/// The report of a tab with two cross-process frames, which Chrome may or may not attach later.
+fn tab_with_frames(id: i64) -> Value {
+    let frame = |n| json!({ "targetId": format!("target-C{id}-{n}"), "url": "https://x" });
+    let mut report = tab(id);
+    report["frames"] = json!([frame(0), frame(1)]);
+    report
+}
+
 impl Browser {
     /// A browser with tabs 1 to `count`.
     pub fn with_tabs(count: i64) -> Self {
@@ -105,7 +113,7 @@ impl Browser {
 
     fn report_tabs(&self) -> Vec<Value> {
         let report = |(id, fake): (&i64, &FakeTab)| {
-            let mut report = tab(*id);
+            let mut report = tab_with_frames(*id);
             report["attached"] = fake.attached.into();
             report
         };
@@ -118,7 +126,7 @@ impl Browser {
     pub fn create_tab(&mut self) -> Value {
         self.last_tab += 1;
         self.tabs.insert(self.last_tab, FakeTab::default());
-        tab(self.last_tab)
+        tab_with_frames(self.last_tab)
     }
 
     pub fn remove_tab(&mut self, tab: i64) {

@@ -80,6 +80,11 @@ pub fn session_command(n: usize, context: i64) -> Command {
             json!({ "source": "prepare()" }),
         ),
         19 => ("Runtime.callFunctionOn", run_helper),
+        20 => (
+            "Emulation.setDeviceMetricsOverride",
+            json!({ "width": 800, "height": 600, "deviceScaleFactor": 1, "mobile": false }),
+        ),
+        21 => ("Emulation.clearDeviceMetricsOverride", json!({})),
         _ => init_command(n),
     }
 }
