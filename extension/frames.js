@@ -136,8 +136,9 @@ export class FramePump {
 
   /** Sets the page's size directly, because Chrome has lost the one before the screenshot. */
   async #fitView() {
-    const { width, height } = await this.#viewSize().catch(() => ({}));
-    if (width && height) {
+    const size = await this.#viewSize().catch(() => undefined);
+    if (size?.width && size.height) {
+      const { width, height } = size;
       this.#sendQuietly('Emulation.setVisibleSize', { width, height });
     }
   }
