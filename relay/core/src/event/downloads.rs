@@ -70,9 +70,12 @@ impl Core {
     fn users_of(&self, tab_id: TabId, opener: Option<TabId>) -> Vec<ClientId> {
         let mut users = Vec::new();
         for tab_id in [Some(tab_id), opener].into_iter().flatten() {
+            let Some(tab) = self.world.tabs.get(tab_id) else {
+                continue;
+            };
             for (_, session) in self.world.sessions.at(Some(tab_id)) {
                 let client_id = session.client_id();
-                if session.uses_target() && !users.contains(&client_id) {
+                if tab.is_used_by(client_id) && !users.contains(&client_id) {
                     users.push(client_id);
                 }
             }
