@@ -4,10 +4,20 @@
  */
 
 import assert from 'node:assert/strict';
+import { cp, rm } from 'node:fs/promises';
+import path from 'node:path';
 import { test } from 'node:test';
 
 import { attachedUrls, inExtension, pageAt, useChain } from '../harness/chain.mjs';
-import { EXTENSION_ID, endProcess, startRelay, until, untilEqual } from '../harness/processes.mjs';
+import {
+  EXTENSION_ID,
+  endProcess,
+  startChromium,
+  startRelay,
+  temporaryFolder,
+  until,
+  untilEqual,
+} from '../harness/processes.mjs';
 import { connectRaw, evaluateIn, withRawClient } from '../harness/raw_client.mjs';
 
 const shared = useChain({
@@ -21,9 +31,9 @@ const NAMES = ['geolocation', 'notifications', 'camera', 'microphone', 'clipboar
 const ASKED = NAMES.map(() => 'prompt');
 
 /** The content settings of a site, as they apply: those of the user, or of the extension. */
-const settingsOf = (url = shared.site.url('/')) =>
+const settingsOf = (url = shared.site.url('/'), chain = shared.chain) =>
   inExtension(
-    shared.chain,
+    chain,
     async (primaryUrl) => {
       const { location, notifications, camera, microphone, clipboard } = chrome.contentSettings;
       const types = [location, notifications, camera, microphone, clipboard];
@@ -228,4 +238,32 @@ test('a relay that takes over from one that was killed removes what is left', as
       return hasPermissionRules === undefined;
     }),
   );
+});
+
+test('a browser that quit with permissions removes them when it starts', async () => {
+  const relay = await startRelay();
+  const first = await startChromium({ relay });
+  const saved = await temporaryFolder('saved-profile');
+  let second;
+  try {
+    await relay.waitForExtension();
+    const client = await connectRaw(relay.cdpUrl);
+    await client.send('Browser.setPermission', GRANT);
+    // The relay cannot clean up any more.
+    await endProcess(relay.child, 'SIGKILL');
+    await endProcess(first.child);
+    await cp(first.profile.path, saved.path, { recursive: true });
+    await Promise.all(
+      ['Cookie', 'Lock', 'Socket'].map((end) => rm(path.join(saved.path, `Singleton${end}`))),
+    );
+    const prepare = (profile) => cp(saved.path, profile, { recursive: true });
+    second = await startChromium({ relay, prepare });
+    const settings = () => settingsOf(shared.site.url('/'), { chromium: second });
+    await untilEqual('they are removed', settings, ASKED);
+  } finally {
+    await second?.stop();
+    await first.stop();
+    await saved.remove();
+    await relay.stop();
+  }
 });
