@@ -51,9 +51,9 @@ chaos: chromium $(NPM_READY) ## Kill browsers and relays over and over, and look
 	cargo build --package tabwire --quiet
 	cd tests && TABWIRE_CHAOS=full node --test --test-timeout=900000 chaos/*.test.mjs
 
-test-clients: chromium $(NPM_READY) ## Run every supported client, on Chromium's own port too, and write the table of docs/clients.md
+test-clients: chromium python $(NPM_READY) ## Run every supported client, or those in CLIENTS, and write the table of docs/clients.md
 	cargo build --package tabwire --quiet
-	cd tests && node clients/battery/main.mjs
+	cd tests && node clients/battery/main.mjs $(CLIENTS)
 
 fuzz: ## Fuzz the WebSocket codec and its handshake, one minute per target
 	@cargo fuzz --version >/dev/null 2>&1 || { echo "cargo-fuzz is not installed. Run \`cargo install --locked cargo-fuzz\`, then try again."; exit 1; }

@@ -14,8 +14,10 @@ const record = readRecord();
 
 for (const client of clients.filter(({ isFast }) => isFast)) {
   test(`${client.name} does what it did when it was recorded`, async () => {
-    const outcome = await runBattery(client, 'relay');
-    assert.deepEqual(regressions(client, outcome, record[client.name].relay), []);
+    const recorded = record[client.name].relay;
+    // What failed then cannot become worse, and may take long.
+    const outcome = await runBattery(client, 'relay', (name) => recorded.cells[name] === 'ok');
+    assert.deepEqual(regressions(client, outcome, recorded), []);
   });
 }
 

@@ -12,7 +12,10 @@ export const given = JSON.parse(process.env.TABWIRE_BATTERY ?? '{}');
 /** An address on the site. */
 export const at = (path) => `${given.site}${path}`;
 
-const print = (line) => process.stdout.write(`${JSON.stringify(line)}\n`);
+const write = process.stdout.write.bind(process.stdout);
+const print = (line) => write(`${JSON.stringify(line)}\n`);
+// Libraries print to stdout, too. Only results may arrive there.
+process.stdout.write = process.stderr.write.bind(process.stderr);
 
 /** @param {Record<string, () => Promise<unknown>>} operations */
 export async function serve(operations) {

@@ -16,17 +16,20 @@ const record = readRecord();
 let isWorse = false;
 for (const client of clients.filter(isWanted)) {
   console.log(`==> ${client.name}`);
-  const own = await runBattery(client, 'own port');
-  const relay = await runBattery(client, 'relay');
+  await client.install?.();
+  const started = Date.now();
+  // Each way has a browser of its own, so both go on at a time.
+  const [own, relay] = await Promise.all([
+    runBattery(client, 'own port'),
+    runBattery(client, 'relay'),
+  ]);
   record[client.name] = { version: client.version(), relay, 'own port': own };
-  writeRecord(record);
+  await writeRecord(record);
   const worse = shortcomings(client, relay, own);
   isWorse ||= worse.length > 0;
-  console.log(
-    worse.length
-      ? worse.map((line) => `    ${line}`).join('\n')
-      : '    as on the own port or better',
-  );
+  const lines = worse.length ? worse : ['as on the own port or better'];
+  console.log(lines.map((line) => `    ${line}`).join('\n'));
+  console.log(`    ${Math.round((Date.now() - started) / 1000)} s`);
 }
 writeTable(renderTable(clients, record));
 process.exitCode = isWorse ? 1 : 0;

@@ -1,6 +1,6 @@
 /**
  * The operations that every client of the battery carries out, in this order, and what each must
- * result in. How a client does it is its driver's business; the result is the same for all.
+ * result in. The titles are explained in docs/clients.md. How a client does it is its driver's business; the result is the same for all.
  */
 
 import { PNG } from 'pngjs';
@@ -22,15 +22,15 @@ const ofSite = (scene, urls) => urls.filter((url) => url.startsWith(scene.site.u
 export const operations = [
   {
     name: 'connect',
-    title: 'connect and list',
+    title: 'list',
     read: ofSite,
     expected: ({ urls }) => [...urls].sort(),
   },
-  { name: 'title', title: 'title of an open tab first', expected: () => 'Inbox' },
+  { name: 'title', title: 'title', expected: () => 'Inbox' },
   { name: 'evaluate', title: 'evaluate', expected: () => 42 },
   { name: 'click', title: 'click', expected: () => '1' },
   { name: 'type', title: 'type', expected: () => 'hello' },
-  { name: 'frame', title: 'read a cross-site frame', expected: () => 'inside the frame' },
+  { name: 'frame', title: 'frame', expected: () => 'inside the frame' },
   { name: 'open', title: 'new tab', expected: () => 'Work' },
   { name: 'navigate', title: 'navigate', expected: () => 'Next' },
   {
@@ -39,10 +39,10 @@ export const operations = [
     read: (_scene, picture) => colorOf(picture),
     expected: () => 'rgb(0, 128, 128)',
   },
-  { name: 'intercept', title: 'interception', expected: () => 'from the client' },
+  { name: 'intercept', title: 'intercept', expected: () => 'from the client' },
   { name: 'popup', title: 'popup', expected: () => 'Popup' },
   { name: 'download', title: 'download', expected: () => 'bytes of the report' },
   { name: 'cookies', title: 'cookies', expected: () => 'client=set person=known' },
   { name: 'close', title: 'close' },
-  { name: 'disconnect', title: 'disconnect' },
+  { name: 'disconnect', title: 'leave' },
 ];

@@ -5,6 +5,8 @@
 
 import { readFileSync, writeFileSync } from 'node:fs';
 
+import { format } from 'prettier';
+
 import { operations } from './operations.mjs';
 
 const FILE = new URL('results.json', import.meta.url);
@@ -14,16 +16,20 @@ const [BEGIN, END] = ['<!-- battery: begin -->', '<!-- battery: end -->'];
 /** By client: `version`, and the outcomes `relay` and `own port`. */
 export const readRecord = () => JSON.parse(readFileSync(FILE, 'utf8'));
 
-export const writeRecord = (record) => writeFileSync(FILE, `${JSON.stringify(record, null, 2)}\n`);
+export async function writeRecord(record) {
+  const text = await format(JSON.stringify(record, null, 2), { parser: 'json', printWidth: 100 });
+  writeFileSync(FILE, text);
+}
+
+/** Whether a client may have changed this, because it was told to. */
+export const mayChange = (client, line) =>
+  client.mayChange?.some((pattern) => pattern.test(line)) ?? false;
 
 /** What a client left behind that it may not: lines to show. */
-function leftovers(client, { changed, left }) {
-  const isAllowed = (line) => client.mayChange?.some((pattern) => pattern.test(line));
-  return [
-    ...left.map((url) => `still attached: ${url}`),
-    ...changed.filter((line) => !isAllowed(line)),
-  ];
-}
+const leftovers = (client, { changed, left }) => [
+  ...left.map((url) => `still attached: ${url}`),
+  ...changed.filter((line) => !mayChange(client, line)),
+];
 
 /**
  * What is worse through the relay than on Chromium's own port, as lines to show. If a client did not connect
@@ -53,8 +59,6 @@ export function regressions(client, relay, recorded) {
   ];
 }
 
-const row = (cells) => `| ${cells.join(' | ')} |`;
-
 /** Numbers what has to be said about a cell below the table. */
 function startNotes() {
   const notes = [];
@@ -64,46 +68,58 @@ function startNotes() {
   };
 }
 
+/** A Markdown table whose columns are aligned in the source, too. */
+function renderRows(rows) {
+  const widths = rows[0].map((_cell, column) => Math.max(...rows.map((row) => row[column].length)));
+  const line = (cells) =>
+    `| ${cells.map((cell, column) => cell.padEnd(widths[column])).join(' | ')} |`;
+  const rule = widths.map((width) => '-'.repeat(width));
+  return [line(rows[0]), line(rule), ...rows.slice(1).map(line)];
+}
+
 function renderCell(relay, own, note) {
   if (relay === 'missing') {
-    return '—';
+    return '–';
   }
   if (relay === 'ok') {
-    return own === 'ok' ? 'ok' : '**ok**';
+    return own === 'ok' ? 'ok' : 'ok+';
   }
-  return `fails ${note(`\`${relay.replaceAll('`', "'")}\``)}`;
+  const text = `\`${relay.replaceAll('`', "'")}\``;
+  return own === 'ok' ? `fails ${note(text)}` : `same ${note(text)}`;
+}
+
+/** Whether a client has left everything as it was, except for what it may change. */
+function renderAfterwards(client, relay, note) {
+  const lines = leftovers(client, relay);
+  if (lines.length > 0) {
+    return `changed ${note(lines.join('; '))}`;
+  }
+  return relay.changed.length > 0 ? `as told ${note(client.notes.afterwards)}` : 'as before';
 }
 
 function renderClient(client, { version, relay, 'own port': own }, notes) {
-  const cells = operations.map(({ name }) =>
-    renderCell(relay.cells[name], own.cells[name], (text) =>
-      notes.add(
-        `${client.name}: ${text}${own.cells[name] === relay.cells[name] ? ', as on the own port' : ''}`,
-      ),
-    ),
+  const noteOn = (title) => (text) => notes.add(`${client.name}, ${title}: ${text}`);
+  const reason = relay.attached > 0 && client.notes?.attached;
+  const attached = `${relay.attached}${reason ? ` ${noteOn('attached')(reason)}` : ''}`;
+  const cells = operations.map(({ name, title }) =>
+    renderCell(relay.cells[name], own.cells[name], noteOn(title)),
   );
-  const changes = [...relay.left.map((url) => `attached to ${url}`), ...relay.changed];
-  const after = changes.length
-    ? notes.add(`${client.name} leaves: ${changes.join('; ')}`)
-    : 'unchanged';
-  return row([`${client.name} ${version}`, relay.attached, ...cells, after]);
+  const after = renderAfterwards(client, relay, noteOn('after'));
+  return [`${client.name} ${version}`, attached, ...cells, after];
 }
 
 /** The table, and how each client is started. */
 export function renderTable(clients, record) {
   const notes = startNotes();
   const known = clients.filter(({ name }) => record[name]);
-  const titles = ['client', 'attached', ...operations.map(({ title }) => title), 'afterwards'];
+  const titles = ['client', 'attached', ...operations.map(({ title }) => title), 'after'];
   const rows = known.map((client) => renderClient(client, record[client.name], notes));
+  const lines = known.map(({ name, line }) => [name, `\`${line}\``]);
   return [
-    row(titles),
-    row(titles.map(() => '---')),
-    ...rows,
+    ...renderRows([titles, ...rows]),
     '',
     ...(notes.lines().length ? [...notes.lines(), ''] : []),
-    '| client | the line to type |',
-    '| --- | --- |',
-    ...known.map(({ name, line }) => row([name, `\`${line}\``])),
+    ...renderRows([['client', 'the line to type'], ...lines]),
   ].join('\n');
 }
 

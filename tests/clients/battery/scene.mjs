@@ -146,7 +146,7 @@ export function differences(before, after, path = '') {
 }
 
 /** Starts the site, the relay and the browser, and opens the person's tabs. */
-export async function startScene() {
+export async function startScene({ discards = true } = {}) {
   const site = await startSite(PAGES);
   const chain = await startChain();
   const watcher = await watch(chain);
@@ -176,7 +176,9 @@ export async function startScene() {
     await watcher.inExtension(openTabs, urls);
     await until('the tabs have loaded', () => watcher.inExtension(areLoaded, urls));
     await watcher.inPage(urls[0], `scrollTo(0, ${SCROLLED_TO})`);
-    await watcher.inExtension(discardTab, site.url(DISCARDED));
+    if (discards) {
+      await watcher.inExtension(discardTab, site.url(DISCARDED));
+    }
     return scene;
   } catch (error) {
     await scene.stop();

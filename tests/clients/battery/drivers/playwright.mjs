@@ -8,6 +8,8 @@ const { chromium } = await import(process.argv[2] ?? 'playwright-core').then(
   (module) => module.default ?? module,
 );
 
+const TIMEOUT_MS = 12_000;
+
 let browser;
 let context;
 let own;
@@ -25,8 +27,9 @@ async function work() {
 
 await serve({
   async connect() {
-    browser = await chromium.connectOverCDP(given.address.ws);
+    browser = await chromium.connectOverCDP(given.address.ws, { timeout: TIMEOUT_MS });
     [context] = browser.contexts();
+    context.setDefaultTimeout(TIMEOUT_MS);
     return context.pages().map((page) => page.url());
   },
   title: () => pageAt('/inbox').title(),

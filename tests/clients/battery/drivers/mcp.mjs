@@ -1,0 +1,42 @@
+/** What the drivers of MCP servers share: a server, started as an agent's host starts it, and its tools. */
+
+import { fileURLToPath } from 'node:url';
+
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+
+/** A file of an installed package. */
+export const installed = (file) =>
+  fileURLToPath(new URL(`../../../node_modules/${file}`, import.meta.url));
+
+/** Starts a server that is a Node program. It gets the environment of the driver. */
+export async function startServer(...args) {
+  const command = process.execPath;
+  const transport = new StdioClientTransport({ command, args, env: process.env, stderr: 'ignore' });
+  const client = new Client({ name: 'battery', version: '1' });
+  await client.connect(transport);
+  const call = async (name, args = {}) => {
+    const { content, isError } = await client.callTool({ name, arguments: args });
+    const text = content.map((part) => part.text ?? '').join('\n');
+    if (isError) {
+      throw new Error(text.replace(/^### Error\s+/, ''));
+    }
+    return { text, image: content.find(({ type }) => type === 'image')?.data };
+  };
+  return {
+    /** Calls a tool and returns its text. */
+    tool: async (name, args) => (await call(name, args)).text,
+    /** Calls a tool and returns its picture. */
+    picture: async (name, args) => (await call(name, args)).image,
+    close: () => client.close(),
+  };
+}
+
+/** The groups of a match that has to be there. */
+export function found(text, pattern) {
+  const match = pattern.exec(text);
+  if (!match) {
+    throw new Error(`${pattern} is not in: ${text.replaceAll(/\s+/g, ' ')}`);
+  }
+  return match.slice(1);
+}
