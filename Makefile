@@ -66,7 +66,7 @@ deny: ## Check licenses, sources and known vulnerabilities of the Rust dependenc
 
 clean: ## Remove everything that was built or installed
 	cargo clean
-	rm -rf tests/node_modules
+	rm -rf tests/node_modules tests/clients/battery/packages/*/node_modules
 
 # ---- the parts of check and test ----
 

@@ -84,6 +84,7 @@ export const clients = [
     version: versionOf('chrome-devtools-mcp'),
     isFast: true,
     command: node('chrome_devtools_mcp'),
+    env: { CHROME_DEVTOOLS_MCP_NO_UPDATE_CHECKS: '1' },
     attaches: 1,
     notes: { attached: 'it opens DevTools in the tab that it selects by itself' },
     line: 'npx chrome-devtools-mcp --wsEndpoint "$(tabwire cdp-url)" --no-usage-statistics',

@@ -5,7 +5,7 @@
 
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -16,16 +16,15 @@ const run = promisify(execFile);
 const TARGET = path.join(process.env.CARGO_TARGET_DIR ?? path.join(ROOT, 'target'), 'battery');
 const pathOf = (file) => fileURLToPath(new URL(file, import.meta.url));
 
-/** Runs `install` unless it has already been run for the content of this file. */
-async function once(name, file, install) {
-  const stamp = path.join(TARGET, `${name}.installed`);
+/** Runs `install` unless the installed folder is for the content of this file. */
+async function once(folder, file, install) {
+  const stamp = path.join(folder, '.installed-for');
   const wanted = createHash('sha256')
     .update(await readFile(file))
     .digest('hex');
   if ((await readFile(stamp, 'utf8').catch(() => '')) === wanted) {
     return;
   }
-  await mkdir(TARGET, { recursive: true });
   await install();
   await writeFile(stamp, wanted);
 }
@@ -39,7 +38,7 @@ export function pythonWith(name) {
   return {
     python,
     install: () =>
-      once(name, requirements, async () => {
+      once(folder, requirements, async () => {
         await rm(folder, { recursive: true, force: true });
         await run('python3', ['-m', 'venv', folder]);
         await run(python, ['-m', 'pip', 'install', ...quietly, '--requirement', requirements]);
@@ -54,7 +53,7 @@ export function packagesOf(name) {
   return {
     folder,
     install: () =>
-      once(`${name}.packages`, path.join(folder, 'package-lock.json'), () =>
+      once(path.join(folder, 'node_modules'), path.join(folder, 'package-lock.json'), () =>
         run('npm', ['ci', ...quietly], { cwd: folder }),
       ),
   };
