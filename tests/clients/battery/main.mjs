@@ -5,7 +5,14 @@
  */
 
 import { clients } from './clients.mjs';
-import { readRecord, renderTable, shortcomings, writeRecord, writeTable } from './record.mjs';
+import {
+  forRecord,
+  readRecord,
+  renderTable,
+  shortcomings,
+  writeRecord,
+  writeTable,
+} from './record.mjs';
 import { runBattery } from './run.mjs';
 
 const wanted = process.argv.slice(2);
@@ -23,7 +30,11 @@ for (const client of clients.filter(isWanted)) {
     runBattery(client, 'own port'),
     runBattery(client, 'relay'),
   ]);
-  record[client.name] = { version: client.version(), relay, 'own port': own };
+  record[client.name] = {
+    version: client.version(),
+    relay: forRecord(client, 'relay', relay),
+    'own port': forRecord(client, 'own port', own),
+  };
   await writeRecord(record);
   const worse = shortcomings(client, relay, own);
   isWorse ||= worse.length > 0;

@@ -32,6 +32,22 @@ const leftovers = (client, { changed, left }) => [
 ];
 
 /**
+ * An outcome as it is kept. What a client may change differs from run to run, such as which tab is in front, so
+ * only that it did is kept; on Chromium's own port, only which properties changed.
+ */
+export function forRecord(client, way, { changed, ...outcome }) {
+  const [told, others] = [true, false].map((isAllowed) =>
+    changed.filter((line) => mayChange(client, line) === isAllowed),
+  );
+  const properties = others.map((line) => line.split(':')[0].split(' ').at(-1));
+  return {
+    ...outcome,
+    changed: way === 'relay' ? others : [...new Set(properties)].sort(),
+    changedAsTold: told.length > 0,
+  };
+}
+
+/**
  * What is worse through the relay than on Chromium's own port, as lines to show. If a client did not connect
  * there, nothing excuses a failure.
  */
@@ -94,7 +110,7 @@ function renderAfterwards(client, relay, note) {
   if (lines.length > 0) {
     return `changed ${note(lines.join('; '))}`;
   }
-  return relay.changed.length > 0 ? `as told ${note(client.notes.afterwards)}` : 'as before';
+  return relay.changedAsTold ? `as told ${note(client.notes.afterwards)}` : 'as before';
 }
 
 function renderClient(client, { version, relay, 'own port': own }, notes) {
