@@ -25,8 +25,8 @@ test('the table in docs/clients.md shows what was recorded', () => {
   assert.equal(readTable(), renderTable(clients, record));
 });
 
-test('the record is of the versions that are installed', () => {
-  for (const client of clients.filter(({ isFast }) => isFast)) {
-    assert.equal(record[client.name].version, client.version(), client.name);
+test('the record is of the versions in the lock files', () => {
+  for (const client of clients) {
+    assert.equal(record[client.name]?.version, client.version(), client.name);
   }
 });

@@ -9,8 +9,11 @@ import { cargoProgram, packagesOf, pythonWith } from './install.mjs';
 const pathOf = (file) => fileURLToPath(new URL(file, import.meta.url));
 const node = (driver, ...args) => [process.execPath, pathOf(`drivers/${driver}.mjs`), ...args];
 const python = (program, driver) => [program, pathOf(`drivers/${driver}.py`)];
+/** The version of a package in a lock file of npm. */
 const versionIn = (folder, name) => () =>
-  JSON.parse(readFileSync(pathOf(`${folder}/node_modules/${name}/package.json`), 'utf8')).version;
+  JSON.parse(readFileSync(pathOf(`${folder}/package-lock.json`), 'utf8')).packages[
+    `node_modules/${name}`
+  ].version;
 const versionOf = (name) => versionIn('../..', name);
 /** A driver in Python with what `requirements/NAME.txt` lists. */
 const fromPython = (name, driver) => {
@@ -87,7 +90,7 @@ export const clients = [
     env: { CHROME_DEVTOOLS_MCP_NO_UPDATE_CHECKS: '1' },
     attaches: 1,
     notes: { attached: 'it opens DevTools in the tab that it selects by itself' },
-    line: 'npx chrome-devtools-mcp --wsEndpoint "$(tabwire cdp-url)" --no-usage-statistics',
+    line: "tabwire wrap -- npx chrome-devtools-mcp --wsEndpoint '{cdp_url}'",
   },
   {
     name: '@playwright/mcp',
@@ -95,7 +98,7 @@ export const clients = [
     command: node('playwright_mcp'),
     mayChange: SHOWS_TABS,
     notes: { afterwards: 'it shows the tab that it selects' },
-    line: 'npx @playwright/mcp --cdp-endpoint "$(tabwire cdp-url)"',
+    line: "tabwire wrap -- npx @playwright/mcp --cdp-endpoint '{cdp_url}'",
   },
   {
     name: 'browser-use',

@@ -1,7 +1,7 @@
 /** chrome-devtools-mcp, through its tools. It has none for interception, downloads and cookies. */
 
-import { at, given, serve } from '../driver.mjs';
-import { found, installed, startServer } from './mcp.mjs';
+import { at, serve } from '../driver.mjs';
+import { address, found, installed, startServer } from './mcp.mjs';
 
 const PROGRAM = installed('chrome-devtools-mcp/build/src/bin/chrome-devtools-mcp.js');
 
@@ -46,7 +46,7 @@ async function work() {
 await serve({
   async connect() {
     const flags = ['--no-usage-statistics', '--no-performance-crux'];
-    server = await startServer(PROGRAM, '--wsEndpoint', given.address.ws, ...flags);
+    server = await startServer(PROGRAM, '--wsEndpoint', address, ...flags);
     return (await pages()).map(({ url }) => url);
   },
   title: async () => evaluate(await idAt('/inbox'), '() => document.title'),

@@ -5,14 +5,23 @@ import { fileURLToPath } from 'node:url';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 
+import { TABWIRE } from '../../../harness/processes.mjs';
+import { given } from '../driver.mjs';
+
 /** A file of an installed package. */
 export const installed = (file) =>
   fileURLToPath(new URL(`../../../node_modules/${file}`, import.meta.url));
 
-/** Starts a server that is a Node program. It gets the environment of the driver. */
+/** How the server is told the address of the browser: `tabwire wrap` puts it in, as users have it do. */
+export const address = given.address.home ? '{cdp_url}' : given.address.ws;
+
+/** Starts a server that is a Node program, through `tabwire wrap` if there is a relay. */
 export async function startServer(...args) {
-  const command = process.execPath;
-  const transport = new StdioClientTransport({ command, args, env: process.env, stderr: 'ignore' });
+  const { home } = given.address;
+  const wrapped = home ? [TABWIRE, 'wrap', '--'] : [];
+  const [command, ...rest] = [...wrapped, process.execPath, ...args];
+  const env = { ...process.env, ...(home && { TABWIRE_HOME: home }) };
+  const transport = new StdioClientTransport({ command, args: rest, env, stderr: 'ignore' });
   const client = new Client({ name: 'battery', version: '1' });
   await client.connect(transport);
   const call = async (name, args = {}) => {

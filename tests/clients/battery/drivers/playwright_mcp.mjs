@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 
 import { at, given, serve } from '../driver.mjs';
-import { found, installed, startServer } from './mcp.mjs';
+import { address, found, installed, startServer } from './mcp.mjs';
 
 let server;
 let own = false;
@@ -47,7 +47,7 @@ await serve({
   async connect() {
     server = await startServer(
       installed('@playwright/mcp/cli.js'),
-      ...['--cdp-endpoint', given.address.ws, '--caps', 'network,storage'],
+      ...['--cdp-endpoint', address, '--caps', 'network,storage'],
       ...['--output-dir', path.join(given.folder, 'output'), '--cdp-timeout', '15000'],
     );
     return (await pages()).map(({ url }) => url);
