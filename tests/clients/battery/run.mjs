@@ -37,7 +37,7 @@ async function addressOf({ chain }, way) {
   return { ws: chain.cdpUrl, http, home: chain.relay.home.path };
 }
 
-/** Settings that keep clients from calling home, and their files in the folder of the test. */
+/** Settings that keep clients from calling home, and all files in the folder of the test. */
 const environment = (client, folder, battery) => ({
   ...process.env,
   HOME: folder,
@@ -45,6 +45,7 @@ const environment = (client, folder, battery) => ({
   XDG_CACHE_HOME: folder,
   XDG_CONFIG_HOME: folder,
   XDG_RUNTIME_DIR: folder,
+  PYTHONDONTWRITEBYTECODE: '1',
   DO_NOT_TRACK: '1',
   ...client.env,
   TABWIRE_BATTERY: JSON.stringify(battery),
