@@ -10,6 +10,7 @@ use crate::protocol::json;
 use crate::protocol::methods::browser;
 use crate::protocol::methods::command::Command;
 use crate::protocol::methods::init::{self, Init, Replay};
+use crate::protocol::methods::probe;
 
 impl Core {
     pub(crate) fn handle_page(
@@ -62,6 +63,9 @@ impl Core {
         }
         if browser::is_about_profile_cookies(&request.method) {
             return self.run_in_extension(caller, &request, None);
+        }
+        if let Some(result) = probe::result_of(&request.method, &request.params) {
+            return Ok(Handled::Reply(result.to_owned()));
         }
         match self.accept_bootstrap(session_id, tab_id, &request) {
             Some(handled) => Ok(handled),

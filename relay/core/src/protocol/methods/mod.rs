@@ -7,6 +7,7 @@
 //! | [`event`] | What does an event mean to the relay? |
 //! | [`init`] | Which commands does a dormant tab answer, and which are replayed on waking? |
 //! | [`permissions`] | Which permissions of a site can an extension set? |
+//! | [`probe`] | Which evaluation has a result that needs no page? |
 //! | [`refused`] | What does Chrome never grant to an extension? |
 //! | [`waiting`] | Which settings wait until their client uses the tab? |
 //! | [`undo`] | How is a setting reverted when its session ends? |
@@ -20,6 +21,7 @@ pub mod domains;
 pub mod event;
 pub mod init;
 pub mod permissions;
+pub mod probe;
 pub mod refused;
 pub mod undo;
 pub mod waiting;

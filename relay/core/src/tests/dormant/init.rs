@@ -50,6 +50,27 @@ fn assert_connects_without_waking(transcript: &Value) {
 }
 
 #[test]
+fn answers_a_probe_without_attaching_and_wakes_on_another_evaluation() {
+    let mut script = Script::with_tabs(1);
+    let page = script.auto_attached_page();
+    let probe = json!({ "expression": "1", "returnByValue": true });
+    let reply = script.request(&page, "Runtime.evaluate", probe.clone());
+    assert_eq!(
+        reply["result"],
+        json!({ "type": "number", "value": 1, "description": "1" })
+    );
+    assert!(script.calls().is_empty(), "nothing is attached");
+    script.make_live(&page);
+    script.send(&page, "Runtime.evaluate", probe);
+    let forwarded = script.next_command("Runtime.evaluate");
+    assert_eq!(
+        forwarded.params()["returnByValue"],
+        true,
+        "a live page is asked"
+    );
+}
+
+#[test]
 fn frame_tree_of_a_dormant_tab_has_the_real_main_frame() {
     let mut script = Script::with_tabs(1);
     let page = script.auto_attached_page();
