@@ -1,6 +1,8 @@
-//! What Playwright prepares in every page when a function is exposed in one of them, and to read
-//! its title. In the first case it adds a script for new documents and runs the same script in the
-//! current one. A dormant tab accepts these commands and carries them out on waking:
+//! What clients prepare in every page: they add a script for new documents and run the same script in
+//! the current one. A dormant tab accepts both commands and carries them out on waking.
+//!
+//! Playwright does so when a function is exposed in one page, and uses the same helper to read the
+//! title:
 //!
 //! 1. `Runtime.evaluate` creates Playwright's helper object: answered with a handle of the relay.
 //! 2. `Runtime.callFunctionOn` runs the script through the helper: answered as done. If it reads the
@@ -8,6 +10,9 @@
 //!    wakes the tab.
 //! 3. When the tab wakes, the helper is created and the script runs before anything else. The
 //!    handle is translated from then on.
+//!
+//! Chromedriver does so when it connects, with `Runtime.evaluate`. Its script keeps copies of built-in
+//! objects, and has no result.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -20,6 +25,30 @@ use crate::protocol::json;
 
 /// In every version of Playwright, the helper's code ends by creating one of these.
 pub const HELPER_CLASS: &str = "UtilityScript";
+
+/// How chromedriver's script begins and ends. It consists of assignments to properties of `window`.
+const KEEPER_START: &str = "(function () {window.cdc_";
+const KEEPER_END: &str = ";}) ();";
+
+/// The script that a command runs, if it is chromedriver's and runs in the main world.
+pub fn keeper_script(params: &str) -> Option<String> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Params {
+        expression: String,
+    }
+    // Parsing every long expression would cost more than looking for the name.
+    if !params.contains("window.cdc_") {
+        return None;
+    }
+    let Params { expression } = serde_json::from_str(params).ok()?;
+    let assignments = expression
+        .strip_prefix(KEEPER_START)?
+        .strip_suffix(KEEPER_END)?;
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || " ._=;".contains(c);
+    let has_result = assignments.contains("return");
+    (assignments.chars().all(is_plain) && !has_result).then_some(expression)
+}
 
 /// The context in which a command creates the helper.
 pub fn helper_context(request: &Request<'_>) -> Option<i64> {
@@ -47,6 +76,8 @@ struct Bootstrap {
 #[derive(Debug, Default)]
 pub struct Bootstraps {
     list: Vec<Bootstrap>,
+    /// The parameters of chromedriver's `Runtime.evaluate`.
+    keepers: Vec<(SessionId, Arc<str>)>,
     /// Handles are unique only within a tab, so that the texts of all tabs are equal and can be
     /// interned.
     handles_used: usize,
@@ -65,6 +96,18 @@ impl Bootstraps {
             run: None,
         });
         handle
+    }
+
+    /// Keeps chromedriver's script, which its client considers done.
+    pub fn add_keeper(&mut self, session_id: SessionId, params: Arc<str>) {
+        self.keepers.push((session_id, params));
+    }
+
+    /// The parameters of chromedriver's scripts. Several sessions need the same one only once.
+    pub fn take_keepers(&mut self) -> Vec<Arc<str>> {
+        let mut keepers: Vec<_> = self.keepers.drain(..).map(|(_, params)| params).collect();
+        keepers.dedup();
+        keepers
     }
 
     /// Whether a call runs one of the session's scripts through a helper that has not run anything
@@ -126,10 +169,12 @@ impl Bootstraps {
 
     pub fn retain_sessions(&mut self, exists: impl Fn(SessionId) -> bool) {
         self.list.retain(|kept| exists(kept.session_id));
+        self.keepers.retain(|(session_id, _)| exists(*session_id));
     }
 
     pub fn clear(&mut self) {
         self.list.clear();
+        self.keepers.clear();
     }
 }
 

@@ -82,12 +82,20 @@ impl Journal {
         });
     }
 
-    /// The source of each script that the client's user added to the page's main world.
+    /// The source of each script that was added to the page's main world.
+    pub fn main_world_scripts(&self) -> impl Iterator<Item = String> {
+        self.sources_of(|_| true)
+    }
+
+    /// As `main_world_scripts`, of those that the client's user added.
     pub fn user_scripts(&self) -> impl Iterator<Item = String> {
-        let is_users = |entry: &&Entry| entry.script.is_some() && !entry.is_default;
+        self.sources_of(|entry| !entry.is_default)
+    }
+
+    fn sources_of(&self, is_meant: impl Fn(&Entry) -> bool) -> impl Iterator<Item = String> {
         self.entries
             .iter()
-            .filter(is_users)
+            .filter(move |entry| entry.script.is_some() && is_meant(entry))
             .filter(|entry| json::field(&entry.params, "worldName").is_none())
             .filter_map(|entry| json::string_field(&entry.params, "source"))
     }

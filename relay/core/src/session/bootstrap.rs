@@ -1,16 +1,19 @@
-//! Playwright's page preparation on dormant tabs: accepted without waking, carried out when the tab
+//! How clients prepare pages that are dormant tabs: accepted without waking, carried out when the tab
 //! wakes. The steps are described in `model::bootstraps`.
 
 use crate::Core;
 use crate::emit::out::Handled;
 use crate::emit::page::{CONTEXT_CREATED, CONTEXT_DESTROYED};
-use crate::model::bootstraps::{HELPER_CLASS, helper_context};
+use crate::model::bootstraps::{HELPER_CLASS, helper_context, keeper_script};
 use crate::model::calls::{Continuation, Step};
 use crate::model::context_ids;
 use crate::model::contexts::JsWorld;
 use crate::protocol::cdp::Request;
 use crate::protocol::ids::{Debuggee, SessionId, TabId};
 use crate::protocol::{json, playwright};
+
+/// The reply to a script that returns nothing.
+const NO_RESULT: &str = r#"{"result":{"type":"undefined"}}"#;
 
 impl Core {
     /// Answers a command to a dormant tab if it can be carried out on waking.
@@ -22,6 +25,9 @@ impl Core {
     ) -> Option<Handled> {
         match request.method.as_ref() {
             "Runtime.evaluate" => {
+                if let Some(source) = keeper_script(&request.params) {
+                    return self.accept_keeper(session_id, tab_id, &source, &request.params);
+                }
                 let context = helper_context(request)?;
                 self.accept_helper(session_id, tab_id, context, &request.params)
             }
@@ -57,6 +63,24 @@ impl Core {
         } })))
     }
 
+    /// Only what the session has added for new documents, too.
+    fn accept_keeper(
+        &mut self,
+        session_id: SessionId,
+        tab_id: TabId,
+        source: &str,
+        params: &str,
+    ) -> Option<Handled> {
+        let journal = self.world.sessions.get(session_id)?.journal();
+        if !journal.main_world_scripts().any(|script| script == source) {
+            return None;
+        }
+        let params = self.world.interner.intern(params);
+        let tab = self.world.tabs.get_mut(tab_id)?;
+        tab.bootstraps_mut().add_keeper(session_id, params);
+        Some(Handled::Reply(NO_RESULT.to_owned()))
+    }
+
     fn accept_run(
         &mut self,
         session_id: SessionId,
@@ -70,9 +94,7 @@ impl Core {
             return None;
         }
         bootstraps.set_run(self.world.interner.intern(params));
-        Some(Handled::Reply(
-            r#"{"result":{"type":"undefined"}}"#.to_owned(),
-        ))
+        Some(Handled::Reply(NO_RESULT.to_owned()))
     }
 
     /// The title of a dormant page, if it is certain. `@playwright/mcp` lists tabs with their titles.
@@ -114,6 +136,9 @@ impl Core {
             return;
         };
         let page = Debuggee::page(tab_id);
+        for params in tab.bootstraps_mut().take_keepers() {
+            self.out.command_ignored(&page, "Runtime.evaluate", &params);
+        }
         for run in tab.bootstraps_mut().take_runs() {
             let params = tab.bootstraps().to_real((&*run).into());
             self.out

@@ -2,6 +2,7 @@
 //! the ids that clients have received stay valid.
 
 mod frames;
+mod chromedriver;
 mod init;
 mod playwright_helper;
 mod release;
