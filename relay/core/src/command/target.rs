@@ -40,6 +40,7 @@ impl Core {
             "Target.attachToTarget" => self.attach_to_target(caller, request),
             "Target.attachToBrowserTarget" => {
                 let opened = self.attach_explicitly(caller, Target::Browser)?;
+                self.announce_attached(opened, false);
                 Ok(session_result(opened))
             }
             "Target.detachFromTarget" => self.detach_from_target(caller, request),

@@ -22,6 +22,20 @@ fn create_target(script: &mut Script, client: ClientId) -> i64 {
 }
 
 #[test]
+fn attaching_to_the_browser_is_announced_as_in_chrome() {
+    let mut script = Script::with_tabs(1);
+    let client = script.connect_client();
+    let id = script.send(client, "Target.attachToBrowserTarget", json!({}));
+    let received = script.received(client);
+    let params = received.event("Target.attachedToTarget");
+    assert_eq!(params["targetInfo"]["type"], "browser");
+    assert_eq!(params["sessionId"], received.result(id)["sessionId"]);
+    let announced = received.position(|message| message["method"] == "Target.attachedToTarget");
+    let replied = received.position(|message| message["id"] == id);
+    assert!(announced < replied, "nodriver reads it before the reply");
+}
+
+#[test]
 fn announces_every_tab_before_auto_attach_is_answered() {
     let mut script = Script::with_tabs(3);
     let client = script.connect_client();
