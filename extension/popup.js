@@ -4,6 +4,7 @@
  */
 
 import { byId, setText } from './elements.js';
+import { createOpenPortView } from './popup_open_port.js';
 import { showUsage, watchTabs } from './popup_tabs.js';
 import { checkAddress, readSettings } from './settings.js';
 import { createStatusView } from './status_view.js';
@@ -45,12 +46,14 @@ enabledSwitch.checked = settings.enabled;
 
 const send = connectToWorker('popup', (status) => {
   showStatus(status);
+  showOpenPort(status);
   showUsage(status);
   if (status.address) {
     showAddress(status.address);
   }
 });
 const showStatus = createStatusView(send, byId('pairing'));
+const showOpenPort = createOpenPortView(send);
 watchTabs((tabId) => send({ type: 'releaseTab', tabId }));
 
 addressField.addEventListener('input', checkForm);

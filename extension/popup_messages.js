@@ -12,6 +12,7 @@ import { checkAddress, saveAddress, saveEnabled } from './settings.js';
  *   | { type: 'setAddress', address: string }
  *   | { type: 'setEnabled', enabled: boolean }
  *   | { type: 'setPairingCode', code: string }
+ *   | { type: 'closePort' }
  *   | { type: 'takeOver' }} PopupMessage
  */
 
@@ -28,6 +29,8 @@ export async function onPopupMessage(session, message) {
       return setEnabled(session, message.enabled);
     case 'setPairingCode':
       return setPairingCode(session, message.code);
+    case 'closePort':
+      return session.closePort();
     case 'takeOver':
       return session.reconnect({ takeOver: true });
   }

@@ -20,6 +20,9 @@ export const CLOSE_SLOT_TAKEN = 4409;
  *   openerTabId?: number, windowId: number, attached: boolean, frames?: RemoteFrame[] }} TabReport
  * @typedef {{ targetId: string, url: string }} RemoteFrame A frame in a process of its own.
  * @typedef {{ name: string, tabs: number[] }} Agent A connected client, and the tabs it uses.
+ * @typedef {{ port: number, until: number }} OpenPort A port of the relay that needs no token. It closes
+ *   at this time, in milliseconds since 1970.
+ * @typedef {{ name?: string, agents: Agent[], openPort?: OpenPort }} RelayStatus
  */
 
 /** @param {number} id @param {unknown} result */
@@ -69,13 +72,18 @@ export function parseFrame(text) {
 /**
  * Reads the parameters of `status`. Skips whatever has another shape.
  * @param {Record<string, any>} [params]
- * @returns {{ name?: string, agents: Agent[] }}
+ * @returns {RelayStatus}
  */
-export function parseStatus({ name, clients } = {}) {
+export function parseStatus({ name, clients, openPort } = {}) {
   const agents = (Array.isArray(clients) ? clients : [])
     .filter((client) => typeof client?.name === 'string' && Array.isArray(client.tabs))
     .map((client) => ({ name: client.name, tabs: client.tabs.filter(Number.isInteger) }));
-  return typeof name === 'string' ? { name, agents } : { agents };
+  const { port, until } = openPort ?? {};
+  return {
+    agents,
+    ...(typeof name === 'string' ? { name } : {}),
+    ...(Number.isInteger(port) && Number.isFinite(until) ? { openPort: { port, until } } : {}),
+  };
 }
 
 /**

@@ -20,6 +20,8 @@ const DETACH_AFTER_MS = 10_000;
  * @typedef {object} SessionStatus
  * @property {number[]} attached The tabs in use.
  * @property {protocol.Agent[]} agents The connected agents. Empty without a relay.
+ * @property {protocol.OpenPort} [openPort] A port through which programs use this browser without a
+ *   token.
  * @property {boolean} [wasAccepted] A pairing that is rejected now was accepted before.
  *
  * @typedef {import('./relay_link.js').LinkStatus & SessionStatus} Status
@@ -29,7 +31,7 @@ export class RelaySession {
   /** Set before connecting, because it has to be the first message after the handshake. */
   #browserMessage = '';
   #prepared = this.#prepare();
-  /** @type {{ name?: string, agents: protocol.Agent[] }} The relay's last `status`. */
+  /** @type {protocol.RelayStatus} The relay's last `status`. */
   #relayStatus = { agents: [] };
   /** The secret of the last attempt, and whether a relay had accepted it before. */
   #pairing = { secret: '', wasAccepted: false };
@@ -140,6 +142,11 @@ export class RelaySession {
 
   async releaseAllTabs() {
     await Promise.all(attachments.attachedTabs().map((tabId) => this.releaseTab(tabId)));
+  }
+
+  /** Asks the relay to close the port that needs no token. */
+  closePort() {
+    this.#link.send(protocol.event('closePort'));
   }
 
   #onLinkChanged() {

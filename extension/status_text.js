@@ -148,6 +148,12 @@ function impostor({ address, timedOut }) {
   };
 }
 
+/** @param {import('./protocol.js').OpenPort} openPort */
+export function describeOpenPort({ port, until }) {
+  const time = new Date(until).toLocaleTimeString([], { hour: 'numeric', minute: '2-digit' });
+  return `Until ${time}, any program that you run can use this browser through port ${port}.`;
+}
+
 /** The command that starts a relay at this address. @param {string} address */
 function serveCommand(address) {
   const port = address.split(':')[1];

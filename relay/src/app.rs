@@ -13,9 +13,11 @@ use crate::direct;
 use crate::error::Error;
 use crate::http::browser_query::not_found;
 use crate::http::guard::{Refusal, refusal};
+use crate::http::listener::Places;
 use crate::hub::HubReport;
 use crate::link::lobby::Lobby;
 use crate::log::Observer;
+use crate::open_port::OpenPort;
 use crate::registry::{Entry, Registry};
 use crate::secrets::Secrets;
 
@@ -25,6 +27,7 @@ pub struct App {
     pub registry: Arc<Registry>,
     pub launcher: Arc<Launcher>,
     pub lobby: Arc<Lobby>,
+    pub open_port: OpenPort,
     /// A client with the token wants the relay to stop.
     pub stop_requested: Notify,
 }
@@ -35,6 +38,7 @@ impl App {
         config: Config,
         home: &Home,
         observer: Observer,
+        places: Places,
     ) -> Result<(Arc<Self>, mpsc::UnboundedReceiver<HubReport>), Error> {
         let modes = (config.browser_mode, config.client_mode);
         let limits = direct::Limits {
@@ -47,6 +51,7 @@ impl App {
         let app = Self {
             secrets: Arc::new(Secrets::open(home)?),
             lobby: Arc::default(),
+            open_port: OpenPort::new(places),
             stop_requested: Notify::new(),
             registry,
             launcher: Arc::new(launcher),

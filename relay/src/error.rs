@@ -26,6 +26,17 @@ pub enum Error {
     PortInUse { port: u16, holder: String },
     #[error("Cannot listen on 127.0.0.1:{port}: {reason}.")]
     Listen { port: u16, reason: io::Error },
+    #[error("A port can be open for {hours} hours at most. Choose another time with --for.")]
+    OpenPortTime { hours: u32 },
+    #[error(
+        "On this system Tabwire cannot check which user connects, so other users of this machine could use the port, too. To open it anyway, add --without-user-check."
+    )]
+    OpenPortUnchecked,
+    #[error(
+        "Port {port} is already open{}, and only one can be. Close it with `tabwire close-port`, or leave out --port and --browser to change only its time.",
+        browser.as_ref().map_or_else(String::new, |name| format!(" for '{name}'"))
+    )]
+    OpenPortDiffers { port: u16, browser: Option<String> },
     #[error("Cannot handle signals: {0}.")]
     Signals(io::Error),
     #[error("The relay failed: {0}. This is a bug in Tabwire.")]

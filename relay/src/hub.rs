@@ -40,8 +40,8 @@ pub enum ToHub {
     ClientOpened(ClientId, ConnectedTo, Outbox),
     ClientText(ClientId, String),
     ClientClosed(ClientId),
-    /// The registry knows more about a client than before.
-    ClientNamed,
+    /// The registry knows something that the popup shows: what a client is called, or the open port.
+    StatusChanged,
     ExtensionOpened {
         link: u64,
         outbox: Outbox,
@@ -92,6 +92,8 @@ pub enum HubReport {
     Ended(Error),
     /// A client needs a browser, and none is connected.
     WantsBrowser(mpsc::WeakSender<ToHub>),
+    /// The person wants the open port to be closed.
+    ClosePort,
 }
 
 /// Starts a hub. It ends when the last sender is dropped; any other end is reported.
@@ -249,7 +251,7 @@ impl Hub {
                 self.feed(Input::ExtensionClosed);
             }
             // Any message makes the hub publish who uses what.
-            ToHub::ClientNamed | ToHub::ExtensionText(..) | ToHub::ExtensionClosed(_) => {}
+            ToHub::StatusChanged | ToHub::ExtensionText(..) | ToHub::ExtensionClosed(_) => {}
             ToHub::LaunchFailed(reason) => self.feed(Input::LaunchFailed(&reason)),
             ToHub::FilePlaced(placed) => self.feed(Input::FilePlaced(placed)),
             ToHub::Stop(done) => {
@@ -313,6 +315,9 @@ impl Hub {
                 let wants = HubReport::WantsBrowser(self.own_sender.clone());
                 // Nobody receives it only if the relay is stopping.
                 let _ = self.reports.send(wants);
+            }
+            Output::ClosePort => {
+                let _ = self.reports.send(HubReport::ClosePort);
             }
         }
     }

@@ -22,6 +22,7 @@ mod hub;
 mod link;
 mod log;
 mod memory;
+mod open_port;
 mod pipe;
 mod registry;
 mod relay;

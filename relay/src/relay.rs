@@ -15,9 +15,12 @@ use crate::config::Config;
 use crate::direct;
 use crate::error::Error;
 use crate::file_limit;
-use crate::http::{listener, routes};
+use crate::http::listener::{self, Places, Serving};
+use crate::http::peer::Owners;
+use crate::http::routes;
 use crate::hub::{HubReport, ToHub};
 use crate::log::{self, Log, Observer};
+use crate::open_port::{Closing, OpenPort};
 
 /// How long links may take to close when the relay stops.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
@@ -64,7 +67,9 @@ impl Relay {
         file_limit::raise();
         let listener = listener::bind(start.port).await?;
         let port = listener.local_addr()?.port();
-        let (app, reports) = App::new(configure(port)?, &home, start.observer)?;
+        let places = Places::new();
+        let config = configure(port)?;
+        let (app, reports) = App::new(config, &home, start.observer, places.clone())?;
         if let Some(browser) = start.direct {
             app.registry.add_direct(Arc::new(browser));
         }
@@ -81,8 +86,13 @@ impl Relay {
             claim.write(State { port, pid }, url.as_deref())?;
             cdp_url_file = url.map(|_| home.cdp_url_file());
         }
-        let accepting =
-            listener::accept(listener, routes::routes(&app), routes::CONNECTION_TIMEOUT);
+        let serving = Serving {
+            routes: routes::routes(&app),
+            http_timeout: routes::CONNECTION_TIMEOUT,
+            owners: Owners::WithProof,
+            places,
+        };
+        let accepting = listener::accept(listener, serving);
         let published = claim.clone().filter(|_| cdp_url_file.is_some());
         let (failed, failure) = oneshot::channel();
         let tasks = vec![
@@ -127,6 +137,7 @@ impl Relay {
         if let Some(claim) = self.claim {
             claim.release();
         }
+        OpenPort::close(&self.app, Closing::RelayStops).await;
         let entries = self.app.registry.entries();
         for entry in &entries {
             let (done, stopped) = oneshot::channel();
@@ -165,6 +176,10 @@ async fn handle_reports(
     while let Some(report) = reports.recv().await {
         let hub = match report {
             HubReport::WantsBrowser(hub) => hub,
+            HubReport::ClosePort => {
+                OpenPort::close(&app, Closing::Popup).await;
+                continue;
+            }
             HubReport::Ended(error) => {
                 let _ = failed.send(error);
                 return;
@@ -185,9 +200,16 @@ async fn handle_reports(
 /// token's URL.
 async fn watch_secrets(app: Arc<App>, published: Option<Arc<Claim>>) {
     let (_, mut published_generation) = app.secrets.token();
+    let mut known_generation = published_generation;
     loop {
         tokio::time::sleep(SECRETS_INTERVAL).await;
         let (_, generation) = app.secrets.token();
+        if generation != known_generation {
+            // Whoever replaces the token wants everyone to leave.
+            OpenPort::close(&app, Closing::TokenReplaced).await;
+            known_generation = generation;
+        }
+        OpenPort::close_late_clients(&app);
         if generation != published_generation && publish_token(&app, published.as_deref()) {
             published_generation = generation;
         }

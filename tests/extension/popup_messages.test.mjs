@@ -52,6 +52,22 @@ test('the popup receives the status when it opens and when it changes, until it 
   assert.equal(popup.posted.length, before);
 });
 
+test('closePort asks the relay to close the open port, which it shows until the relay has', async () => {
+  const browser = browserWithTabs(1);
+  const socket = await startConnected(browser);
+  const popup = await openPopup(browser);
+  const openPort = { port: 9222, until: 1_795_012_320_000 };
+  socket.receive({ method: 'status', params: { name: 'chrome', clients: [], openPort } });
+  await settle();
+  assert.deepEqual(popup.posted.at(-1).openPort, openPort);
+  await send(popup, { type: 'closePort' });
+  assert.deepEqual(socket.messages, [{ method: 'closePort' }]);
+  assert.deepEqual(popup.posted.at(-1).openPort, openPort);
+  socket.receive({ method: 'status', params: { name: 'chrome', clients: [] } });
+  await settle();
+  assert.equal('openPort' in popup.posted.at(-1), false);
+});
+
 test('releaseTab detaches only that tab, and notifies the relay', async () => {
   const browser = browserWithTabs(1, 2);
   const socket = await startConnected(browser);

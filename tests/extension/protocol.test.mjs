@@ -90,4 +90,9 @@ test('reads a status and skips what has another shape', () => {
   for (const params of [undefined, {}, { clients: 'x' }]) {
     assert.deepEqual(parseStatus(params), { agents: [] });
   }
+  const openPort = { port: 9222, until: 1_795_012_320_000 };
+  assert.deepEqual(parseStatus({ openPort: { ...openPort, more: 1 } }), { agents: [], openPort });
+  for (const wrong of [null, 7, {}, { port: '9222', until: 1 }, { port: 9222, until: null }]) {
+    assert.deepEqual(parseStatus({ openPort: wrong }), { agents: [] });
+  }
 });

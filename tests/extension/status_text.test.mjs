@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { describeStatus } from '../../extension/status_text.js';
+import { describeOpenPort, describeStatus } from '../../extension/status_text.js';
 
 const ADDRESS = '127.0.0.1:19222';
 
@@ -22,6 +22,15 @@ test('connected: names the relay, its version, and this browser', () => {
   assert.deepEqual([tone, headline], ['connected', 'Connected']);
   assert.match(all, /the relay at 127\.0\.0\.1:19222\. Relay version 0\.1\.0\..*“chrome”/);
   assert.doesNotMatch(text('connected', { version: '0.1.0' }).all, /“/);
+});
+
+test('an open port: names its end as the user reads the clock, and the port', () => {
+  const until = new Date(2026, 10, 18, 14, 32).getTime();
+  const clock = new Date(until).toLocaleTimeString([], { hour: 'numeric', minute: '2-digit' });
+  assert.match(clock, /32/);
+  const shown = describeOpenPort({ port: 9222, until });
+  assert.ok(shown.startsWith(`Until ${clock}, any program that you run`), shown);
+  assert.match(shown, /port 9222/);
 });
 
 test('connected: counts the tabs in use', () => {

@@ -125,6 +125,9 @@ test('status', async (t) => {
     { name: 'playwright (node, pid 4711)', tabs: [412, 415] },
     { name: 'claude (pid 4822)', tabs: [] },
   ]);
+  assert.equal(status().openPort, undefined);
+  socket.receive(await fixture('status-openPort', 'to-extension'));
+  assert.deepEqual(status().openPort, { port: 9222, until: 1_795_012_320_000 });
 });
 
 test('cdpEvent of a page', async () => {
@@ -256,6 +259,15 @@ test('pong in reply to ping', async () => {
   const socket = await startListed(browserWith());
   const ping = await fixture('ping', 'to-extension');
   await assertSends('pong', socket, () => socket.receive(ping));
+});
+
+test('closePort from the popup', async () => {
+  const browser = browserWith();
+  const socket = await startListed(browser);
+  const popup = new FakePort();
+  browser.chrome.runtime.onConnect.fire(popup);
+  await settle();
+  await assertSends('closePort', socket, () => popup.onMessage.fire({ type: 'closePort' }));
 });
 
 test('listTabs and its reply', async () => {

@@ -24,6 +24,7 @@ mod limits;
 mod logs;
 mod machine;
 mod many_browsers;
+mod open_port;
 mod pairing;
 #[cfg(target_os = "linux")]
 mod peers;

@@ -12,7 +12,7 @@ use crate::setup::{attach, evaluate};
 const MANY: &[&str] = &["--browsers", "many", "--client-mode", "multi-client"];
 
 /// A relay with the browsers `chrome` and `chrome-2`. Each has a tab 1, and one of its own.
-async fn start() -> (Relay, [ScriptedExtension; 2]) {
+pub async fn start() -> (Relay, [ScriptedExtension; 2]) {
     let relay = Relay::start(MANY).await;
     let installation = relay.installation();
     let mut extensions = Vec::new();

@@ -84,10 +84,10 @@ async fn logs_refused_connections_only_now_and_then() {
     assert!((1..5).contains(&lines), "{lines} lines");
 }
 
-#[tokio::test]
-async fn accepts_its_own_user_and_root() {
+/// A relay that another user runs. `None` if this test cannot act as that user.
+pub async fn start_as_nobody() -> Option<Relay> {
     if !is_root() {
-        return;
+        return None;
     }
     let folder = TempDir::new().unwrap();
     chown(folder.path(), Some(NOBODY), None).unwrap();
@@ -98,7 +98,7 @@ async fn accepts_its_own_user_and_root() {
         .status();
     if !reachable.unwrap().success() {
         eprintln!("Skipped: another user cannot run {}.", binary().display());
-        return;
+        return None;
     }
     let relay = Relay::start_with(StartOptions {
         home: Some(Arc::new(folder)),
@@ -108,6 +108,14 @@ async fn accepts_its_own_user_and_root() {
     .await;
     let status = fs::read_to_string(format!("/proc/{}/status", relay.pid())).unwrap();
     assert!(status.contains("Uid:\t65534\t"), "{status}");
+    Some(relay)
+}
+
+#[tokio::test]
+async fn accepts_its_own_user_and_root() {
+    let Some(relay) = start_as_nobody().await else {
+        return;
+    };
     assert_status(&request_from(&[], relay.port, "/", &[]).await, 200);
     assert_status(&request_from(AS_NOBODY, relay.port, "/", &[]).await, 200);
     let other = ["setpriv", "--reuid", "65533", "--clear-groups"];

@@ -9,6 +9,7 @@ pub mod control;
 mod error;
 mod folder;
 mod log_file;
+pub mod open_port;
 mod pairing;
 mod pairing_file;
 mod printable;

@@ -11,6 +11,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use crate::control::{Ownership, Refusal, RefusalKind};
+use crate::open_port::OpenPortReport;
 use crate::token::Token;
 
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -38,6 +39,9 @@ pub struct RelayStatus {
     pub targets: usize,
     #[serde(default)]
     pub clients: usize,
+    /// The port that needs no token, while it is open.
+    #[serde(default, rename = "openPort", skip_serializing_if = "Option::is_none")]
+    pub open_port: Option<OpenPortReport>,
 }
 
 #[allow(

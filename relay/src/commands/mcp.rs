@@ -21,7 +21,8 @@ use crate::commands::browsers;
 use crate::commands::session::{SessionOptions, seconds};
 use crate::error::Error;
 use crate::http::guard::{self, Refusal, refusal};
-use crate::http::listener;
+use crate::http::listener::{self, Places, Serving};
+use crate::http::peer::Owners;
 use crate::memory::Memory;
 use crate::signals::StopSignals;
 
@@ -120,7 +121,13 @@ async fn serve_http(settings: Settings, port: u16) -> Result<(), Error> {
         }
     });
     let routes = tabwire_mcp::http_routes(settings).layer(guard);
-    listener::accept(listener, routes, HTTP_CONNECTION_TIMEOUT).await;
+    let serving = Serving {
+        routes,
+        http_timeout: HTTP_CONNECTION_TIMEOUT,
+        owners: Owners::WithProof,
+        places: Places::new(),
+    };
+    listener::accept(listener, serving).await;
     Ok(())
 }
 

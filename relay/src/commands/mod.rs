@@ -10,6 +10,7 @@ mod launch;
 mod logs;
 mod man;
 mod mcp;
+mod open_port;
 mod pair;
 mod pipe;
 mod relay_query;
@@ -76,6 +77,12 @@ pub enum Command {
     ///
     /// Keep the URL secret. It contains the token, which gives full control of your browser.
     CdpUrl(cdp_url::CdpUrlOptions),
+    /// Open a port that needs no token, for clients that take only a host and a port
+    ///
+    /// Until it closes, every program that you run can see and control everything in your browser.
+    OpenPort(open_port::OpenPortCommand),
+    /// Close the port that needs no token, and disconnect whoever uses it
+    ClosePort(open_port::ClosePortCommand),
     /// List paired and installed browsers, or rename a paired one
     Browsers(browsers::BrowsersOptions),
     /// Print a code that pairs an extension from elsewhere with this home's relay
@@ -127,6 +134,8 @@ impl Command {
             Self::Logs(options) => logs::run(&options).await,
             Self::Doctor(options) => doctor::run(&options).await,
             Self::CdpUrl(options) => cdp_url::run(&options),
+            Self::OpenPort(options) => open_port::open(&options).await,
+            Self::ClosePort(options) => open_port::close(&options).await,
             Self::Browsers(options) => browsers::run(&options).await,
             Self::Pair(options) => pair::run(&options),
             Self::Unpair(options) => unpair::run(&options),

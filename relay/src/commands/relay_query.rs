@@ -4,6 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use tabwire_home::control::{self, LaunchOptions, LaunchReport, Stopped};
+use tabwire_home::open_port::{self, ClosedPort, OpenPortOptions, OpenedPort};
 use tabwire_home::{BrowserReport, Home, RelayStatus, State, Token, get_json, get_json_with_token};
 
 use crate::error::Error;
@@ -60,6 +61,20 @@ pub async fn stop_browser(home: &Home, state: State, name: Option<&str>) -> Resu
 pub async fn interrupt(home: &Home, state: State, options: &LaunchOptions) -> Result<(), Error> {
     let interrupted = control::interrupt(state.port, &Token::load(home)?, options).await;
     interrupted.map(drop).map_err(refused)
+}
+
+pub async fn open_port(
+    home: &Home,
+    state: State,
+    options: &OpenPortOptions,
+) -> Result<OpenedPort, Error> {
+    let opened = open_port::open_port(state.port, &Token::load(home)?, options).await;
+    opened.map_err(refused)
+}
+
+pub async fn close_port(home: &Home, state: State) -> Result<ClosedPort, Error> {
+    let closed = open_port::close_port(state.port, &Token::load(home)?).await;
+    closed.map_err(refused)
 }
 
 /// Returns when the relay has exited.

@@ -6,11 +6,13 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::{Value, json};
 use tabwire_home::control::Ownership;
+use tabwire_home::open_port::OpenPortReport;
 use tabwire_home::{
     BrowserReport, ClientReport, Home, RelayStatus, SlotReport, State, Token, get_json,
     get_json_with_token, now,
 };
 
+use crate::commands::open_port::remaining;
 use crate::commands::table::{self, printable};
 use crate::error::Error;
 
@@ -88,6 +90,9 @@ fn print_status(report: &Report) {
     let State { port, pid } = report.state;
     let mode = &report.relay.mode;
     print_line!("relay    127.0.0.1:{port} (process {pid}, {mode})");
+    if let Some(open) = &report.relay.open_port {
+        print_line!("port     {}", describe_open_port(open));
+    }
     // A browser with a debugging port of its own is also shown while it does not respond.
     let is_shown = |browser: &&BrowserReport| browser.connected || browser.url.is_some();
     let mut shown = report.browsers.iter().filter(is_shown).peekable();
@@ -98,6 +103,16 @@ fn print_status(report: &Report) {
         print_line!("browser  {}", describe_browser(browser));
         print_clients(&browser.clients);
     }
+}
+
+fn describe_open_port(open: &OpenPortReport) -> String {
+    let OpenPortReport { port, browser, .. } = open;
+    let browser = browser.as_ref().map(|name| format!(" to {name}"));
+    format!(
+        "127.0.0.1:{port} is open{} without a token for another {}; close it with `tabwire close-port`",
+        browser.unwrap_or_default(),
+        remaining(open)
+    )
 }
 
 fn describe_missing(relay: &RelayStatus) -> &'static str {

@@ -58,7 +58,7 @@ pub fn print_stopped(stopped: &Stopped) {
     }
 }
 
-async fn running_relay() -> Result<(Home, State), Error> {
+pub async fn running_relay() -> Result<(Home, State), Error> {
     let home = Home::open()?;
     let state = home.running_relay().ok_or_else(|| Error::NoRelay {
         home: home.path().to_owned(),

@@ -165,7 +165,7 @@ impl Hub {
             }
             // HTTP asks the browser itself, and there is no extension and no launcher.
             ToHub::Describe(_)
-            | ToHub::ClientNamed
+            | ToHub::StatusChanged
             | ToHub::LaunchFailed(_)
             | ToHub::ExtensionOpened { .. }
             | ToHub::ExtensionText(..)

@@ -24,8 +24,12 @@ impl<S: Sync> FromRequestParts<S> for BrowserQuery {
             refusal(StatusCode::BAD_REQUEST, error)
         })?;
         let entrance = parts.extensions.get::<Entrance>();
-        if let Some(browser) = entrance.and_then(Entrance::browser) {
-            query.browser.get_or_insert_with(|| browser.to_owned());
+        if let Some(only) = entrance.and_then(Entrance::browser) {
+            let asked = query.browser.get_or_insert_with(|| only.to_owned());
+            if !asked.eq_ignore_ascii_case(only) {
+                let error = format!("This port was opened for '{only}' only.");
+                return Err(refusal(StatusCode::FORBIDDEN, &error));
+            }
         }
         Ok(query)
     }

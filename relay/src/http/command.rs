@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::app::App;
-use crate::http::guard::{Refusal, TokenGeneration, refusal};
+use crate::http::guard::{Admission, Refusal, refusal};
 use crate::link::client_link::{client_name, conflict};
 use crate::link::local_client::{LocalClient, RequestError, Unfinished};
 use crate::registry::clients::{ClientInfo, Clients};
@@ -32,7 +32,7 @@ pub struct CommandRequest {
 /// The guard has already checked the token.
 pub async fn run(
     State(app): State<Arc<App>>,
-    Extension(TokenGeneration(token_generation)): Extension<TokenGeneration>,
+    Extension(admission): Extension<Admission>,
     headers: HeaderMap,
     request: Result<Json<CommandRequest>, JsonRejection>,
 ) -> Response {
@@ -48,7 +48,7 @@ pub async fn run(
         name: client_name(&headers),
         process: None,
         peer: None,
-        token_generation,
+        admission,
         named_browser: request.browser.is_some(),
     };
     let Some(slot) = Clients::take_slot(&entry.connections, info) else {

@@ -1,5 +1,5 @@
 //! `POST /launch`, `/stop` and `/restart`: what `tabwire` and agents ask a running relay to do with
-//! browsers. The guard has checked the token.
+//! browsers. And `/open-port` and `/close-port`. The guard has checked the token.
 
 use std::sync::Arc;
 
@@ -11,10 +11,13 @@ use axum::response::{IntoResponse as _, Response};
 use serde_json::json;
 use tabwire_home::NameFault;
 use tabwire_home::control::{BrowserChoice, LaunchOptions, LaunchReport, RefusalKind, Stopped};
+use tabwire_home::open_port::{ClosedPort, OpenPortOptions};
 
 use crate::app::{App, on_its_own};
 use crate::error::Error;
+use crate::http::browser_query::not_found;
 use crate::http::guard::{refusal, refusal_with};
+use crate::open_port::{Closing, OpenFault, OpenPort};
 
 type Body<T> = Result<Json<T>, JsonRejection>;
 
@@ -57,6 +60,23 @@ pub async fn stop(State(app): State<Arc<App>>, choice: Body<BrowserChoice>) -> R
     }
 }
 
+pub async fn open_port(State(app): State<Arc<App>>, options: Body<OpenPortOptions>) -> Response {
+    let options = match options {
+        Ok(Json(options)) => options,
+        Err(rejected) => return reject(&rejected),
+    };
+    match OpenPort::open(&app, &options).await {
+        Ok(opened) => Json(opened).into_response(),
+        Err(OpenFault::NoBrowser(reason)) => not_found(&reason).into_response(),
+        Err(OpenFault::Error(error)) => fail(&error),
+    }
+}
+
+pub async fn close_port(State(app): State<Arc<App>>) -> Json<ClosedPort> {
+    let port = OpenPort::close(&app, Closing::Command).await;
+    Json(ClosedPort { port })
+}
+
 fn respond(outcome: Result<LaunchReport, Error>) -> Response {
     match outcome {
         Ok(report) => Json(report).into_response(),
@@ -72,10 +92,14 @@ fn fail(error: &Error) -> Response {
         | Error::ProfileInUse { .. }
         | Error::ProfileWithoutPort { .. }
         | Error::LaunchedOtherwise { .. }
-        | Error::OnlyBrowserUrl { .. } => StatusCode::CONFLICT,
-        Error::BrowserName(_) | Error::ReservedArgument { .. } | Error::RefusedArgument { .. } => {
-            StatusCode::BAD_REQUEST
-        }
+        | Error::OnlyBrowserUrl { .. }
+        | Error::OpenPortDiffers { .. }
+        | Error::PortInUse { .. } => StatusCode::CONFLICT,
+        Error::BrowserName(_)
+        | Error::ReservedArgument { .. }
+        | Error::RefusedArgument { .. }
+        | Error::OpenPortTime { .. }
+        | Error::OpenPortUnchecked => StatusCode::BAD_REQUEST,
         _ => StatusCode::SERVICE_UNAVAILABLE,
     };
     let kind = match error {

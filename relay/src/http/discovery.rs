@@ -20,7 +20,7 @@ use crate::app::App;
 use crate::http::browser_query::{BrowserQuery, NO_BROWSER, not_found};
 use crate::http::direct_discovery;
 use crate::http::entrance::Entrance;
-use crate::http::guard::{TokenGeneration, refusal};
+use crate::http::guard::{Admission, refusal};
 use crate::hub::{Description, ToHub};
 use crate::registry::Entry;
 
@@ -49,6 +49,7 @@ pub async fn status(State(app): State<Arc<App>>) -> Json<RelayStatus> {
         launches: app.launcher.is_on_demand() || entries.iter().any(is_launchable),
         targets: entries.iter().map(pages).sum(),
         clients: app.registry.client_count(),
+        open_port: app.registry.open_port(),
     })
 }
 
@@ -56,13 +57,13 @@ pub async fn status(State(app): State<Arc<App>>) -> Json<RelayStatus> {
 pub async fn client_slot(
     State(app): State<Arc<App>>,
     query: BrowserQuery,
-    token: Option<Extension<TokenGeneration>>,
+    admission: Option<Extension<Admission>>,
 ) -> Response {
     match app.registry.find(query.browser.as_deref()) {
         Ok(Entry { connections, .. }) => {
             let report = connections
                 .clients
-                .report(connections.browser_name(), token.is_some());
+                .report(connections.browser_name(), admission.is_some());
             Json(report).into_response()
         }
         Err(reason) => not_found(&reason).into_response(),

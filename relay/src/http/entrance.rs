@@ -23,6 +23,15 @@ impl Entrance {
         }
     }
 
+    /// The port that needs no token.
+    pub fn open(port: u16, browser: Option<String>) -> Self {
+        Self {
+            port,
+            needs_token: false,
+            browser,
+        }
+    }
+
     pub fn browser(&self) -> Option<&str> {
         self.browser.as_deref()
     }

@@ -15,11 +15,28 @@ use crate::config::Config;
 use crate::http::entrance::Entrance;
 use crate::http::peer::Peer;
 
+pub mod open_port;
+
+/// What a relay can be asked to do.
+const POST_PATHS: [&str; 6] = [
+    "/close-port",
+    "/command",
+    "/launch",
+    "/open-port",
+    "/restart",
+    "/stop",
+];
+
 pub type Refusal = (StatusCode, Json<serde_json::Value>);
 
-/// Present in requests that had the token. Counts the tokens this relay has had.
-#[derive(Debug, Clone, Copy)]
-pub struct TokenGeneration(pub u64);
+/// What admitted a request. Requests that needed nothing do not have one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Admission {
+    /// The token. Counts the tokens this relay has had.
+    Token { generation: u64 },
+    /// The open port, by the id of its opening.
+    OpenPort(u64),
+}
 
 pub fn refusal(status: StatusCode, error: &str) -> Refusal {
     refusal_with(status, error, serde_json::json!({}))
@@ -42,18 +59,22 @@ pub async fn check(State(app): State<Arc<App>>, mut request: Request, next: Next
     match admitted {
         Ok(()) => {
             if let Some(generation) = token {
-                request.extensions_mut().insert(TokenGeneration(generation));
+                request
+                    .extensions_mut()
+                    .insert(Admission::Token { generation });
             }
             let entrance = Entrance::main(app.config.port);
             request.extensions_mut().insert(entrance);
             next.run(request).await
         }
-        Err(refused) => {
-            tracing::debug!(path = request.uri().path(), status = %refused.0, "request refused");
-            // Close the connection, so that it does not take the place of another.
-            ([(header::CONNECTION, "close")], refused).into_response()
-        }
+        Err(refused) => refuse(&request, refused),
     }
+}
+
+fn refuse(request: &Request, refused: Refusal) -> Response {
+    tracing::debug!(path = request.uri().path(), status = %refused.0, "request refused");
+    // Close the connection, so that it does not take the place of another.
+    ([(header::CONNECTION, "close")], refused).into_response()
 }
 
 /// The extension authenticates itself after the upgrade, and `/` contains nothing private. For
@@ -88,8 +109,7 @@ fn admit(
     let path = uri.path().trim_end_matches('/');
     check_origin(config, path, headers)?;
     check_fetch_site(path, headers)?;
-    let is_post =
-        method == Method::POST && matches!(path, "/command" | "/launch" | "/restart" | "/stop");
+    let is_post = method == Method::POST && POST_PATHS.contains(&path);
     if is_post && path == "/command" && !config.debug_http {
         return Err(refusal(
             StatusCode::NOT_FOUND,
@@ -97,10 +117,7 @@ fn admit(
         ));
     }
     if !is_post && !may_have_method(path, method) {
-        return Err(refusal(
-            StatusCode::METHOD_NOT_ALLOWED,
-            "This method is not supported here.",
-        ));
+        return Err(not_get());
     }
     let needs_token = !matches!(path, "" | "/client-slot" | "/extension");
     if needs_token && !has_token {
@@ -109,6 +126,13 @@ fn admit(
         ));
     }
     Ok(())
+}
+
+fn not_get() -> Refusal {
+    refusal(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "This method is not supported here.",
+    )
 }
 
 /// Chrome accepts PUT for what changes something, and nothing else for `/json/new`, whose handler
@@ -138,9 +162,7 @@ pub fn admit_agent(port: u16, token: &Token, request: &Request) -> Result<(), Re
 fn check_host(port: u16, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
     let allowed = |host: &str| {
         let name = host.strip_suffix(&format!(":{port}"));
-        name.is_some_and(|name| {
-            name == "127.0.0.1" || name.eq_ignore_ascii_case("localhost") || name == "[::1]"
-        })
+        name.is_some_and(is_loopback)
     };
     let mut hosts = headers.get_all(header::HOST).iter();
     let (first, second) = (hosts.next(), hosts.next());
@@ -158,6 +180,10 @@ fn check_host(port: u16, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> 
         StatusCode::FORBIDDEN,
         &format!("The Host header must be 127.0.0.1:{port}, localhost:{port} or [::1]:{port}."),
     ))
+}
+
+fn is_loopback(name: &str) -> bool {
+    name == "127.0.0.1" || name.eq_ignore_ascii_case("localhost") || name == "[::1]"
 }
 
 /// Browsers send the origin of the page or extension. Only allowed extensions may connect, and only

@@ -17,7 +17,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
 use crate::error::Error;
-use crate::http::peer::{self, Peer, Refused};
+use crate::http::peer::{self, Owners, Peer, Refused};
 
 /// How long a connection may take to send a request's head.
 const REQUEST_HEAD_TIMEOUT: Duration = Duration::from_secs(5);
@@ -49,6 +49,22 @@ fn unknown_holder(port: u16) -> String {
     format!("another program (`lsof -nP -iTCP:{port} -sTCP:LISTEN` shows which)")
 }
 
+/// The free places for connections. Listeners that share them stay below one limit together.
+#[derive(Clone)]
+pub struct Places {
+    http: Arc<Semaphore>,
+    websockets: WebSocketPlaces,
+}
+
+impl Places {
+    pub fn new() -> Self {
+        Self {
+            http: Arc::new(Semaphore::new(MAX_HTTP_CONNECTIONS)),
+            websockets: WebSocketPlaces(Arc::new(Semaphore::new(MAX_WEBSOCKETS))),
+        }
+    }
+}
+
 /// The free places for WebSockets. The listener adds it to the extensions of every request.
 #[derive(Clone)]
 pub struct WebSocketPlaces(Arc<Semaphore>);
@@ -62,14 +78,20 @@ impl WebSocketPlaces {
     }
 }
 
-/// Accepts connections until it is dropped. `http_timeout`: how long a connection may stay plain
-/// HTTP.
-pub async fn accept(listener: TcpListener, routes: Router, http_timeout: Duration) {
-    let http_places = Arc::new(Semaphore::new(MAX_HTTP_CONNECTIONS));
-    let websocket_places = WebSocketPlaces(Arc::new(Semaphore::new(MAX_WEBSOCKETS)));
+/// What a listener serves, to whom, and how much of it at a time.
+pub struct Serving {
+    pub routes: Router,
+    /// How long a connection may stay plain HTTP.
+    pub http_timeout: Duration,
+    pub owners: Owners,
+    pub places: Places,
+}
+
+/// Accepts connections until it is dropped.
+pub async fn accept(listener: TcpListener, serving: Serving) {
     let mut refusals = RefusalLog::default();
     loop {
-        let Ok(place) = http_places.clone().acquire_owned().await else {
+        let Ok(place) = serving.places.http.clone().acquire_owned().await else {
             return;
         };
         let (stream, address) = match listener.accept().await {
@@ -84,12 +106,14 @@ pub async fn accept(listener: TcpListener, routes: Router, http_timeout: Duratio
             Ok(own) => Peer::identify(own, address),
             Err(_) => Err(Refused::UnknownOwner),
         };
-        match identified {
+        let admitted = identified.and_then(|peer| serving.owners.admit(peer));
+        match admitted {
             Ok(peer) => {
-                let extensions = (peer, websocket_places.clone());
-                let serving = serve(stream, extensions, routes.clone(), http_timeout);
+                let extensions = (peer, serving.places.websockets.clone());
+                let routes = serving.routes.clone();
+                let connection = serve(stream, extensions, routes, serving.http_timeout);
                 tokio::spawn(async move {
-                    serving.await;
+                    connection.await;
                     drop(place);
                 });
             }

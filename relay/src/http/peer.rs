@@ -38,6 +38,40 @@ pub struct Process {
     pub name: String,
 }
 
+/// Whom a listener serves, of those that the relay serves at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Owners {
+    /// The relay's own user and root, who show a token or prove themselves otherwise.
+    WithProof,
+    /// The relay's own user alone, because nothing else is checked.
+    OwnUser,
+}
+
+impl Owners {
+    #[cfg(target_os = "linux")]
+    pub fn admit(self, peer: Peer) -> Result<Peer, Refused> {
+        self.decide(peer, rustix::process::geteuid().as_raw())
+    }
+
+    /// Whoever has opened the port has accepted that nobody can be identified here.
+    #[cfg(not(target_os = "linux"))]
+    pub fn admit(self, peer: Peer) -> Result<Peer, Refused> {
+        Ok(peer)
+    }
+
+    fn decide(self, peer: Peer, own_uid: u32) -> Result<Peer, Refused> {
+        match (self, peer.owner) {
+            (Self::WithProof, _) => Ok(peer),
+            (Self::OwnUser, Owner::User { uid, .. }) if uid == own_uid => Ok(peer),
+            (Self::OwnUser, Owner::User { uid, .. }) => Err(Refused::OtherUser(uid)),
+            (Self::OwnUser, Owner::Unknown) => Err(Refused::UnknownOwner),
+        }
+    }
+}
+
+/// Whether the relay can find out which user connects.
+pub const CAN_IDENTIFY: bool = cfg!(target_os = "linux");
+
 /// Why a connection is closed before anything is read from it.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Refused {
@@ -179,6 +213,24 @@ mod tests {
         assert!(decide(unknown, 1000, true).unwrap().is_restricted());
         let known = Owner::User { uid: 0, inode: 42 };
         assert!(!decide(known, 1000, true).unwrap().is_restricted());
+    }
+
+    #[test]
+    fn without_a_proof_only_its_own_user_is_served() {
+        let peer = |uid| Peer {
+            owner: Owner::User { uid, inode: 42 },
+        };
+        for (uid, own_uid) in [(1000, 1000), (0, 0)] {
+            let served = Ok(peer(uid));
+            assert_eq!(Owners::OwnUser.decide(peer(uid), own_uid), served);
+        }
+        for (uid, own_uid) in [(0, 1000), (1000, 0), (1001, 1000)] {
+            let refused = Err(Refused::OtherUser(uid));
+            assert_eq!(Owners::OwnUser.decide(peer(uid), own_uid), refused);
+        }
+        let owner = Owner::Unknown;
+        let unknown = Owners::OwnUser.decide(Peer { owner }, 1000);
+        assert_eq!(unknown, Err(Refused::UnknownOwner), "also in WSL");
     }
 
     #[test]

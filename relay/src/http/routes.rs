@@ -13,9 +13,10 @@ use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::set_header::SetResponseHeaderLayer;
 
 use crate::app::App;
-use crate::http::guard::{self, refusal};
+use crate::http::guard::{self, Refusal, refusal};
 use crate::http::{command, control, discovery, targets};
 use crate::link::{client_link, devtools_link, extension_link};
+use crate::open_port::Opening;
 
 /// How long a connection may stay plain HTTP. One that never reads its responses must not hold a
 /// place forever, but launching a browser or `POST /command` may take a minute.
@@ -29,17 +30,37 @@ pub fn routes(app: &Arc<App>) -> Router {
     }
     routes = routes
         .route("/launch", post(control::launch))
+        .route("/open-port", post(control::open_port))
+        .route("/close-port", post(control::close_port))
         .route("/restart", post(control::restart))
         .route("/stop", post(control::stop));
-    routes
+    routes = routes
         .route("/", get(discovery::status))
         .route("/client-slot", get(discovery::client_slot))
         .route("/browsers", get(discovery::browsers))
         .merge(chrome_routes())
         .route("/cdp", get(client_link::upgrade))
         .route("/extension", get(extension_link::upgrade))
-        .fallback(async || refusal(StatusCode::NOT_FOUND, "Not found."))
-        .layer(from_fn_with_state(app.clone(), guard::check))
+        .fallback(not_found)
+        .layer(from_fn_with_state(app.clone(), guard::check));
+    with_headers(routes).with_state(app.clone())
+}
+
+/// What the open port serves: only what Chrome's own port serves.
+pub fn open_port_routes(app: &Arc<App>, opening: &Arc<Opening>) -> Router {
+    let routes = chrome_routes()
+        .fallback(not_found)
+        .layer(from_fn_with_state(opening.clone(), guard::open_port::check));
+    with_headers(routes).with_state(app.clone())
+}
+
+async fn not_found() -> Refusal {
+    refusal(StatusCode::NOT_FOUND, "Not found.")
+}
+
+/// What every response has, also that of a guard.
+fn with_headers(routes: Router<Arc<App>>) -> Router<Arc<App>> {
+    routes
         .layer(CatchPanicLayer::new())
         .layer(SetResponseHeaderLayer::overriding(
             header::CACHE_CONTROL,
@@ -49,7 +70,6 @@ pub fn routes(app: &Arc<App>) -> Router {
             header::X_CONTENT_TYPE_OPTIONS,
             HeaderValue::from_static("nosniff"),
         ))
-        .with_state(app.clone())
 }
 
 /// What Chrome's own port serves.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tabwire_core::PageSummary;
-use tabwire_core::handshake::{self, ClientStatus, Status};
+use tabwire_core::handshake::{self, ClientStatus, OpenPortStatus, Status};
 use tabwire_core::ids::ClientId;
 use tabwire_home::TabInUse;
 
@@ -58,9 +58,14 @@ impl Hub {
             name: &program.name,
             tabs: program.tabs.iter().copied().collect(),
         });
+        let open_port = self.connections.open_port();
         let status = Status {
             name: &name,
             clients: clients.collect(),
+            open_port: open_port.map(|open| OpenPortStatus {
+                port: open.port,
+                until: open.until,
+            }),
         };
         let text = handshake::message("status", &status);
         if text != extension.status {

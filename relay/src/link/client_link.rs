@@ -15,7 +15,7 @@ use super::socket;
 use super::upgrade::{Reader, Upgrade, Writer};
 use crate::app::App;
 use crate::http::browser_query::BrowserQuery;
-use crate::http::guard::{Refusal, TokenGeneration, refusal};
+use crate::http::guard::{Admission, Refusal, refusal};
 use crate::http::peer::{Peer, Process};
 use crate::hub::{ConnectedTo, ToHub};
 use crate::registry::Entry;
@@ -29,7 +29,7 @@ const MAX_NAME: usize = 80;
 pub struct Candidate {
     headers: HeaderMap,
     peer: Peer,
-    token_generation: u64,
+    admission: Admission,
     named_browser: bool,
 }
 
@@ -40,14 +40,14 @@ impl<S: Sync> FromRequestParts<S> for Candidate {
         let query = BrowserQuery::from_request_parts(parts, state).await?;
         let extensions = &parts.extensions;
         let admitted = extensions.get::<Peer>().zip(extensions.get());
-        let Some((peer, TokenGeneration(token_generation))) = admitted else {
+        let Some((peer, admission)) = admitted else {
             // The guard admits nobody without them.
             return Err(refusal(StatusCode::UNAUTHORIZED, "Not admitted."));
         };
         Ok(Self {
             headers: parts.headers.clone(),
             peer: *peer,
-            token_generation: *token_generation,
+            admission: *admission,
             named_browser: query.browser.is_some(),
         })
     }
@@ -59,7 +59,7 @@ impl Candidate {
             name: client_name(&self.headers),
             process: None,
             peer: Some(self.peer),
-            token_generation: self.token_generation,
+            admission: self.admission,
             named_browser: self.named_browser,
         }
     }
@@ -165,7 +165,7 @@ pub fn client_name(headers: &HeaderMap) -> String {
 async fn name_process(entry: Entry, client: ClientId, peer: Peer) {
     if let Some(process) = peer.process().await {
         entry.connections.clients.set_process(client, process);
-        let _ = entry.hub.send(ToHub::ClientNamed).await;
+        let _ = entry.hub.send(ToHub::StatusChanged).await;
     }
 }
 
@@ -205,14 +205,15 @@ mod tests {
             peer: Peer {
                 owner: Owner::User { uid, inode: 0 },
             },
-            token_generation: 1,
+            admission: Admission::Token { generation: 1 },
             named_browser: false,
         }
     }
 
     #[tokio::test]
     async fn slot_that_becomes_free_during_the_search_is_taken() {
-        let connections = Connections::new(ClientMode::SingleActive, Arc::default());
+        let connections =
+            Connections::new(ClientMode::SingleActive, Arc::default(), Arc::default());
         let entry = Entry {
             id: "".into(),
             hub: tokio::sync::mpsc::channel(1).0,

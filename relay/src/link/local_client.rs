@@ -124,18 +124,20 @@ mod tests {
 
     use super::*;
     use crate::config::ClientMode;
+    use crate::http::guard::Admission;
     use crate::registry::clients::{ClientInfo, Clients};
     use crate::registry::connections::Connections;
 
     #[tokio::test(start_paused = true)]
     async fn request_that_is_never_answered_ends_and_frees_its_slot() {
-        let connections = Connections::new(ClientMode::SingleActive, Arc::default());
+        let connections =
+            Connections::new(ClientMode::SingleActive, Arc::default(), Arc::default());
         let connections = Arc::new(connections);
         let info = ClientInfo {
             name: String::new(),
             process: None,
             peer: None,
-            token_generation: 1,
+            admission: Admission::Token { generation: 1 },
             named_browser: false,
         };
         let slot = Clients::take_slot(&connections, info).unwrap();

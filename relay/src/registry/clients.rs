@@ -12,6 +12,7 @@ use tabwire_home::{ClientReport, SlotReport, TabInUse};
 
 use super::connections::Connections;
 use crate::config::ClientMode;
+use crate::http::guard::Admission;
 use crate::http::peer::{Peer, Process};
 use crate::link::outbox::Outbox;
 
@@ -22,8 +23,8 @@ pub struct ClientInfo {
     pub process: Option<Process>,
     /// The other end of its connection.
     pub peer: Option<Peer>,
-    /// Counts the tokens this relay has had; the client had this one.
-    pub token_generation: u64,
+    /// Why it may be connected.
+    pub admission: Admission,
     /// Whether it asked for a browser by its name.
     pub named_browser: bool,
 }
@@ -160,8 +161,23 @@ impl Clients {
 
     /// Closes the clients that connected with an earlier token.
     pub fn close_older_than(&self, token_generation: u64, code: u16, reason: &str) {
-        let is_older = |client: &ConnectedClient| client.info.token_generation < token_generation;
-        for client in self.map.iter().filter(|client| is_older(client)) {
+        self.close_admitted_by(code, reason, |admission| match admission {
+            Admission::Token { generation } => generation < token_generation,
+            Admission::OpenPort(_) => false,
+        });
+    }
+
+    /// Closes the clients that connected through the open port in another of its openings.
+    pub fn close_of_openings_except(&self, current: u64, code: u16, reason: &str) {
+        self.close_admitted_by(code, reason, |admission| match admission {
+            Admission::Token { .. } => false,
+            Admission::OpenPort(opening) => opening != current,
+        });
+    }
+
+    fn close_admitted_by(&self, code: u16, reason: &str, is_meant: impl Fn(Admission) -> bool) {
+        let mut meant = self.map.iter();
+        while let Some(client) = meant.find(|client| is_meant(client.info.admission)) {
             if let Some(outbox) = &client.outbox {
                 outbox.close(code, reason);
             }

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tabwire_home::open_port::OpenPortReport;
 use tabwire_home::{PairingId, Pairings};
 
 use super::clients::Clients;
@@ -23,17 +24,33 @@ pub struct Connections {
     /// Whether the extension is connected and has listed its tabs, or the browser's own debugging port has
     /// answered. Written by the hub.
     pub extension_ready: AtomicBool,
+    /// Written by the registry, for all browsers.
+    open_port: Arc<Mutex<Option<OpenPortReport>>>,
 }
 
 impl Connections {
-    pub fn new(mode: ClientMode, last_id: Arc<AtomicU64>) -> Self {
+    pub fn new(
+        mode: ClientMode,
+        last_id: Arc<AtomicU64>,
+        open_port: Arc<Mutex<Option<OpenPortReport>>>,
+    ) -> Self {
         Self {
             clients: Clients::new(mode, last_id.clone()),
             last_id,
             extension: Mutex::default(),
             pages: AtomicUsize::new(0),
             extension_ready: AtomicBool::new(false),
+            open_port,
         }
+    }
+
+    /// The port that needs no token, if this browser can be used through it.
+    pub fn open_port(&self) -> Option<OpenPortReport> {
+        let open = self.open_port.lock();
+        let open = open.unwrap_or_else(PoisonError::into_inner).clone()?;
+        let own = self.browser_name();
+        let is_other = open.browser.is_some() && open.browser != own;
+        (!is_other).then_some(open)
     }
 
     /// For a hub that does not know which tabs its clients use.

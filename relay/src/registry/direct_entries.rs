@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
-use super::connections::Connections;
 use super::{Entry, Registry};
 use crate::config::BrowserMode;
 use crate::direct;
@@ -15,8 +14,7 @@ impl Registry {
     /// Adds a browser that is used through its own debugging port. With `--browsers one`, it takes
     /// the only entry, and whoever is connected there is disconnected.
     pub fn add_direct(&self, browser: Arc<direct::Browser>) -> Entry {
-        let connections = Connections::new(self.client_mode, self.last_id.clone());
-        let connections = Arc::new(connections.without_tabs());
+        let connections = Arc::new(self.new_connections().without_tabs());
         let on_failure = match self.mode {
             _ if browser.is_launchable() => direct::OnFailure::LaunchForNextClient,
             BrowserMode::One => direct::OnFailure::EndRelay(self.reports.clone()),

@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tabwire_home::open_port::OpenPortReport;
 use tabwire_home::{InUse, PairingId, Pairings};
 use tokio::sync::{Notify, mpsc};
 
@@ -24,7 +25,7 @@ use self::preferred::Preferred;
 pub use self::preferred::Switch;
 use crate::config::{BrowserMode, ClientMode};
 use crate::direct;
-use crate::hub::{self, HubReport, HubSender};
+use crate::hub::{self, HubReport, HubSender, ToHub};
 use crate::log::Observer;
 
 /// A folder can be loaded in any number of profiles. Each has a hub of its own.
@@ -48,6 +49,8 @@ pub struct Registry {
     expected: Mutex<Option<PairingId>>,
     /// The user has unpaired the preferred browser.
     pub preferred_unpaired: Notify,
+    /// The port that needs no token, as people are shown it.
+    open_port: Arc<Mutex<Option<OpenPortReport>>>,
     reports: mpsc::UnboundedSender<HubReport>,
 }
 
@@ -99,6 +102,7 @@ impl Registry {
             preferred: Mutex::default(),
             expected: Mutex::default(),
             preferred_unpaired: Notify::new(),
+            open_port: Arc::default(),
             reports,
         };
         if mode == BrowserMode::One {
@@ -108,8 +112,13 @@ impl Registry {
         (registry, reported)
     }
 
+    fn new_connections(&self) -> Connections {
+        let open_port = self.open_port.clone();
+        Connections::new(self.client_mode, self.last_id.clone(), open_port)
+    }
+
     fn new_entry(&self) -> Entry {
-        let connections = Arc::new(Connections::new(self.client_mode, self.last_id.clone()));
+        let connections = Arc::new(self.new_connections());
         let mut core = self.core.clone();
         // Ids of one browser must not be guessable from those of another.
         core.seed ^= rand::random::<u64>();
@@ -285,6 +294,20 @@ impl Registry {
             .iter()
             .map(|e| e.connections.clients.report(None, false));
         reports.map(|report| report.clients).sum()
+    }
+
+    /// The port that needs no token, while it is open.
+    pub fn open_port(&self) -> Option<OpenPortReport> {
+        lock(&self.open_port).clone()
+    }
+
+    /// The port that needs no token has been opened or closed.
+    pub fn show_open_port(&self, report: Option<OpenPortReport>) {
+        *lock(&self.open_port) = report;
+        for entry in self.entries() {
+            // A hub that has too much to do for this message looks at it soon.
+            let _ = entry.hub.try_send(ToHub::StatusChanged);
+        }
     }
 
     /// Gives renamed browsers their name, and disconnects those that are no longer paired.

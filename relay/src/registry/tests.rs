@@ -2,6 +2,7 @@
 use super::clients::{ClientInfo, ClientSlot, Clients};
 use super::*;
 use crate::error::Error;
+use crate::http::guard::Admission;
 use crate::log::Log;
 use std::path::PathBuf;
 use std::pin::Pin;
@@ -9,7 +10,7 @@ use tabwire_home::control::Ownership;
 use tabwire_home::{Home, now};
 
 fn connections(mode: ClientMode) -> Arc<Connections> {
-    Arc::new(Connections::new(mode, Arc::default()))
+    Arc::new(Connections::new(mode, Arc::default(), Arc::default()))
 }
 
 fn take(connections: &Arc<Connections>) -> Option<ClientSlot> {
@@ -17,7 +18,7 @@ fn take(connections: &Arc<Connections>) -> Option<ClientSlot> {
         name: "a client".to_owned(),
         process: None,
         peer: None,
-        token_generation: 0,
+        admission: Admission::Token { generation: 0 },
         named_browser: false,
     };
     Clients::take_slot(connections, info)

@@ -87,6 +87,7 @@ impl Core {
             "downloadCreated" => self.parse(params, Self::on_download_created),
             "downloadChanged" => self.parse(params, Self::on_download_changed),
             "tabDetached" => self.parse(params, |core, detached| core.on_tab_detached(&detached)),
+            "closePort" => self.out.push(Output::ClosePort),
             other => tracing::debug!(method = other, "unknown message from the extension"),
         }
     }

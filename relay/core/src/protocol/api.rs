@@ -60,6 +60,8 @@ pub enum Output {
     LaunchBrowser,
     /// A download has finished: put its file where clients want it.
     PlaceFile(Placement),
+    /// The person wants nobody to use the browser without a token any longer.
+    ClosePort,
     /// A client's request has been answered; its reply precedes this. Only if
     /// `Config::reports_answers` is set.
     Answered(Answered),

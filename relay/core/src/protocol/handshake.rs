@@ -101,11 +101,23 @@ impl Browser {
     }
 }
 
-/// What the popup shows: this browser's name, and who uses it.
+/// What the popup shows: this browser's name, who uses it, and who could.
 #[derive(Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Status<'a> {
     pub name: &'a str,
     pub clients: Vec<ClientStatus<'a>>,
+    /// Missing while every client needs the token.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub open_port: Option<OpenPortStatus>,
+}
+
+/// A port through which programs use this browser without a token.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub struct OpenPortStatus {
+    pub port: u16,
+    /// When it closes by itself, in milliseconds since 1970.
+    pub until: u64,
 }
 
 #[derive(Debug, PartialEq, Eq, Serialize)]

@@ -32,6 +32,14 @@ fn drops_an_extension_that_does_not_answer_pings() {
 }
 
 #[test]
+fn person_can_close_the_open_port() {
+    let mut script = Script::with_tabs(1);
+    assert_eq!(script.port_closings(), 0);
+    script.extension_text(r#"{"method":"closePort"}"#);
+    assert_eq!(script.port_closings(), 1);
+}
+
+#[test]
 fn accepts_any_message_in_place_of_a_pong() {
     let mut script = Script::with_tabs(1);
     for _ in 0..10 {

@@ -8,11 +8,16 @@ use tokio::net::TcpStream;
 
 use super::Situation;
 use super::finding::{Finding, note, ok, problem};
+use crate::commands::open_port::remaining;
 use crate::http::peer;
 
 pub async fn check(situation: &Situation) -> Vec<Finding> {
     match situation.running {
-        Some(state) => vec![check_running(situation, state)],
+        Some(state) => {
+            let mut findings = vec![check_running(situation, state)];
+            findings.extend(check_open_port(situation));
+            findings
+        }
         None => check_port(situation).await,
     }
 }
@@ -44,6 +49,18 @@ fn check_running(situation: &Situation, state: State) -> Finding {
             "Try again in a moment. Run `tabwire logs` to see what it is doing.",
         ),
     }
+}
+
+fn check_open_port(situation: &Situation) -> Option<Finding> {
+    let open = situation.status.as_ref()?.open_port.as_ref()?;
+    Some(note(
+        format!(
+            "Port {} needs no token for another {}: every program that you run can use your browser.",
+            open.port,
+            remaining(open)
+        ),
+        "Run `tabwire close-port` when you no longer need it.",
+    ))
 }
 
 async fn check_port(situation: &Situation) -> Vec<Finding> {

@@ -21,6 +21,7 @@ const TO_RELAY: &[&str] = &[
     "browser",
     "cdpEvent-child",
     "cdpEvent-page",
+    "closePort",
     "downloadChanged",
     "downloadCreated",
     "error-coded",
@@ -57,6 +58,7 @@ const TO_EXTENSION: &[&str] = &[
     "ping",
     "setPermissions",
     "status",
+    "status-openPort",
     "watchDownloads",
     "welcome",
 ];

@@ -1,8 +1,8 @@
 //! Dormant tabs: the relay answers init commands itself, the first other command wakes the tab, and
 //! the ids that clients have received stay valid.
 
-mod frames;
 mod chromedriver;
+mod frames;
 mod init;
 mod playwright_helper;
 mod release;

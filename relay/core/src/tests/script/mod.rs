@@ -31,6 +31,7 @@ pub struct Script {
     extension_closed: Option<String>,
     launches: usize,
     placements: Vec<Placement>,
+    port_closings: usize,
     answers: Vec<Answered>,
     last_client: u64,
     last_request: i64,
@@ -51,6 +52,7 @@ impl Script {
             extension_closed: None,
             launches: 0,
             placements: Vec::new(),
+            port_closings: 0,
             answers: Vec::new(),
             last_client: 0,
             last_request: 0,
@@ -75,6 +77,11 @@ impl Script {
     /// How many times the relay has asked for a browser.
     pub fn launches(&self) -> usize {
         self.launches
+    }
+
+    /// How often the extension asked to close the open port.
+    pub fn port_closings(&self) -> usize {
+        self.port_closings
     }
 
     pub fn fail_launch(&mut self, reason: &str) {
@@ -116,6 +123,7 @@ impl Script {
                 Output::CloseExtension(reason) => self.extension_closed = Some(reason),
                 Output::LaunchBrowser => self.launches += 1,
                 Output::PlaceFile(placement) => self.placements.push(placement),
+                Output::ClosePort => self.port_closings += 1,
             }
         }
         assert_eq!(reply_of, None, "a reply is not reported");

@@ -2,7 +2,9 @@
 
 use super::incoming::params;
 use super::outgoing::assert_text;
-use crate::handshake::{Browser, Busy, Challenge, ClientStatus, Hello, Status, Welcome, message};
+use crate::handshake::{
+    Browser, Busy, Challenge, ClientStatus, Hello, OpenPortStatus, Status, Welcome, message,
+};
 
 const RELAY_NONCE: &str = "ICEiIyQlJicoKSorLC0uLzAxMjM0NTY3ODk6Ozw9Pj8";
 const RELAY_PROOF: &str = "Ewx4Gmg4N6Efjgpx5dNwEzwpskIL96WhoQgjNL_RlwA";
@@ -69,6 +71,16 @@ fn status_matches_its_fixture() {
             client("playwright (node, pid 4711)", vec![412, 415]),
             client("claude (pid 4822)", Vec::new()),
         ],
+        open_port: None,
     };
     assert_text("status", &message("status", &status));
+    let open = Status {
+        clients: Vec::new(),
+        open_port: Some(OpenPortStatus {
+            port: 9222,
+            until: 1_795_012_320_000,
+        }),
+        ..status
+    };
+    assert_text("status-openPort", &message("status", &open));
 }

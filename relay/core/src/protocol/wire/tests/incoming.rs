@@ -156,13 +156,15 @@ fn replaced_tab_identifies_the_old_tab_and_describes_the_new_one() {
 }
 
 #[test]
-fn pong_has_no_parameters() {
-    let text = text("pong");
-    let messages = parse_frame(&text).unwrap();
-    assert_eq!(messages.len(), 1);
-    assert_eq!(messages[0].id, None);
-    assert_eq!(messages[0].method, "pong");
-    assert!(messages[0].params.is_none());
+fn some_events_have_no_parameters() {
+    for name in ["pong", "closePort"] {
+        let text = text(name);
+        let messages = parse_frame(&text).unwrap();
+        assert_eq!(messages.len(), 1);
+        assert_eq!(messages[0].id, None);
+        assert_eq!(messages[0].method, name);
+        assert!(messages[0].params.is_none());
+    }
 }
 
 #[test]
