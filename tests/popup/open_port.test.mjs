@@ -1,12 +1,11 @@
 /** What the popup shows about a port that needs no token, and its button to close it. */
 
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { after, before, test } from 'node:test';
-import { promisify } from 'node:util';
 
+import { openPort } from '../harness/command.mjs';
 import { openPopup } from '../harness/popup.mjs';
-import { startChain, TABWIRE, until } from '../harness/processes.mjs';
+import { startChain, until } from '../harness/processes.mjs';
 
 let chain, popup;
 
@@ -21,13 +20,6 @@ after(async () => {
   await chain?.stop();
 });
 
-async function tabwire(...args) {
-  const env = { ...process.env, TABWIRE_HOME: chain.relay.home.path };
-  return (await promisify(execFile)(TABWIRE, args, { env })).stdout;
-}
-
-const openPort = async (time) =>
-  JSON.parse(await tabwire('open-port', '--port', '0', '--for', time, '--json'));
 const box = () => popup.page.locator('#open-port');
 const clock = (time) =>
   popup.page.evaluate(
@@ -37,7 +29,8 @@ const clock = (time) =>
 
 test('shows the port and its end while it is open, and Close closes it', async () => {
   assert.equal(await box().isVisible(), false);
-  const { port, until: end } = await openPort('10m');
+  const port = await openPort(chain.relay);
+  const { until: end } = (await chain.relay.status()).openPort;
   await box().waitFor();
   const text = await box().textContent();
   assert.match(text, /Open to all your programs/);
@@ -52,7 +45,7 @@ test('shows the port and its end while it is open, and Close closes it', async (
 });
 
 test('disappears when the port closes by itself', async () => {
-  await openPort('3s');
+  await openPort(chain.relay, { time: '3s' });
   await box().waitFor();
   await until('the port has been open and has closed', async () =>
     chain.relay.log().includes('The time of the open port is over'),
