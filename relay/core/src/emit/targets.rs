@@ -74,10 +74,16 @@ impl Core {
         infos
     }
 
-    /// The infos of all tabs, for `Target.getTargets`.
+    /// The infos of all tabs, for `Target.getTargets`. Chromedriver, which lists only `tab` targets,
+    /// starts in the last one. A discarded tab would be loaded for that, so those come first. Chrome's
+    /// own order is arbitrary.
     pub(crate) fn all_target_infos(&self, filter: &Filter) -> Vec<Value> {
-        let tabs = self.world.tabs.iter();
-        tabs.flat_map(|tab| self.tab_infos(tab, filter)).collect()
+        let mut tabs: Vec<&Tab> = self.world.tabs.iter().collect();
+        if !filter.includes("page") {
+            tabs.sort_by_key(|tab| !tab.is_unloaded());
+        }
+        let infos = tabs.iter().flat_map(|tab| self.tab_infos(tab, filter));
+        infos.collect()
     }
 
     /// The `targetInfo` of a target.

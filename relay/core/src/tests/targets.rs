@@ -22,6 +22,29 @@ fn create_target(script: &mut Script, client: ClientId) -> i64 {
 }
 
 #[test]
+fn chromedriver_does_not_start_in_a_discarded_tab() {
+    let mut script = Script::new();
+    let mut discarded = tab(3);
+    discarded["status"] = "unloaded".into();
+    script.connect_browser(vec![tab(1), tab(2), discarded]);
+    let client = script.connect_client();
+    let mut titles = |filter: serde_json::Value| {
+        let params = json!({ "filter": filter });
+        let targets = script.request(client, "Target.getTargets", params);
+        let infos = targets["targetInfos"].as_array().unwrap().clone();
+        infos
+            .iter()
+            .map(|info| info["title"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    let only_tabs =
+        json!([{ "type": "browser", "exclude": true }, { "type": "page", "exclude": true }, {}]);
+    assert_eq!(titles(only_tabs), ["Tab 3", "Tab 1", "Tab 2"]);
+    let only_pages = json!([{ "type": "page" }]);
+    assert_eq!(titles(only_pages), ["Tab 1", "Tab 2", "Tab 3"]);
+}
+
+#[test]
 fn attaching_to_the_browser_is_announced_as_in_chrome() {
     let mut script = Script::with_tabs(1);
     let client = script.connect_client();

@@ -79,6 +79,11 @@ impl Tab {
         &self.loader
     }
 
+    /// Whether Chrome has discarded the tab. It is loaded when somebody uses it.
+    pub fn is_unloaded(&self) -> bool {
+        self.status == LoadStatus::Unloaded
+    }
+
     /// The lifecycle events that match the load status, and whether clients have yet to receive
     /// each.
     pub fn advance_lifecycle(&mut self) -> Vec<(&'static str, bool)> {
