@@ -47,6 +47,7 @@ const SHOWS_LAST_TAB = [/ discarded: true became false/];
  * `line` is what a user types, with `url` for the content of `~/.tabwire/cdp-url`. `attaches` is how many tabs
  * a client may attach by connecting and listing them, because it sends something to pages; without it, none.
  * `mayChange` has what a client changes because it was told to, `notes` say why, and `env` keeps it from calling home.
+ * `usesOpenPort` clients cannot show a token, so `tabwire open-port` comes first.
  */
 export const clients = [
   {
@@ -132,5 +133,32 @@ export const clients = [
     mayChange: SHOWS_TABS,
     notes: { afterwards: 'it shows the tab of which it takes a picture' },
     line: 'Browser::connect(url)',
+  },
+  {
+    name: 'chrome-remote-interface',
+    version: versionIn('packages/chrome-remote-interface', 'chrome-remote-interface'),
+    ...fromPackages('chrome-remote-interface', 'chrome_remote_interface'),
+    line: 'CDP({ port: 19222, alterPath: withToken })',
+  },
+  {
+    name: 'Selenium',
+    version: pinnedIn('requirements/selenium.txt', 'selenium'),
+    ...fromPython('selenium', 'python_selenium'),
+    usesOpenPort: true,
+    attaches: 1,
+    mayChange: SHOWS_TABS,
+    notes: {
+      attached:
+        'chromedriver looks at its current tab before each command, also before it lists tabs',
+      afterwards: 'chromedriver shows the tab that it switches to',
+    },
+    line: "options.debugger_address = '127.0.0.1:9222'",
+  },
+  {
+    name: 'nodriver',
+    version: pinnedIn('requirements/nodriver.txt', 'nodriver'),
+    ...fromPython('nodriver', 'python_nodriver'),
+    usesOpenPort: true,
+    line: "nodriver.start(host='127.0.0.1', port=9222)",
   },
 ];

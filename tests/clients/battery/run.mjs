@@ -11,6 +11,7 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { isDeepStrictEqual } from 'node:util';
 
+import { openPort } from '../../harness/command.mjs';
 import { endProcess, temporaryFolder, until } from '../../harness/processes.mjs';
 import { operations } from './operations.mjs';
 import { mayChange } from './record.mjs';
@@ -27,14 +28,19 @@ const SETTLE_TIMEOUT_MS = { relay: 6_000, 'own port': 500 };
 const NOT_CONNECTED = 'not connected';
 
 /** Where the client finds the browser, in every form that a client may want. */
-async function addressOf({ chain }, way) {
+async function addressOf({ chain }, way, { usesOpenPort }) {
   if (way === 'own port') {
     const { host, port } = new URL(chain.chromium.ownUrl);
     return { ws: chain.chromium.ownUrl, http: `http://${host}`, host, port: Number(port) };
   }
   const token = await readFile(path.join(chain.relay.home.path, 'auth-token'), 'utf8');
   const http = `http://127.0.0.1:${chain.relay.port}/?token=${token.trim()}`;
-  return { ws: chain.cdpUrl, http, home: chain.relay.home.path };
+  const address = { ws: chain.cdpUrl, http, home: chain.relay.home.path };
+  if (!usesOpenPort) {
+    return address;
+  }
+  const port = await openPort(chain.relay);
+  return { ...address, host: `127.0.0.1:${port}`, port };
 }
 
 /** Settings that keep clients from calling home, and all files in the folder of the test. */
@@ -155,7 +161,7 @@ async function runInScene(client, way, isWanted, options) {
   const scene = await startScene(options);
   try {
     const before = await scene.look();
-    const address = await addressOf(scene, way);
+    const address = await addressOf(scene, way, client);
     const battery = { address, site: scene.site.url(''), folder: folder.path };
     const env = environment(client, folder.path, battery);
     const outcome = await runOperations(scene, client, env, isWanted);
