@@ -63,7 +63,6 @@ impl Core {
         } })))
     }
 
-    /// Only what the session has added for new documents, too.
     fn accept_keeper(
         &mut self,
         session_id: SessionId,
@@ -71,14 +70,44 @@ impl Core {
         source: &str,
         params: &str,
     ) -> Option<Handled> {
-        let journal = self.world.sessions.get(session_id)?.journal();
-        if !journal.main_world_scripts().any(|script| script == source) {
-            return None;
-        }
+        self.has_added(session_id, source).then_some(())?;
         let params = self.world.interner.intern(params);
         let tab = self.world.tabs.get_mut(tab_id)?;
         tab.bootstraps_mut().add_keeper(session_id, params);
         Some(Handled::Reply(NO_RESULT.to_owned()))
+    }
+
+    /// As for a page. `run_keepers_in_frame` runs it, because the session has added it, too.
+    pub(crate) fn accept_keeper_in_frame(
+        &self,
+        session_id: SessionId,
+        request: &Request<'_>,
+    ) -> Option<Handled> {
+        let is_evaluation = request.method == "Runtime.evaluate";
+        let source = is_evaluation.then(|| keeper_script(&request.params))??;
+        self.has_added(session_id, &source)
+            .then(|| Handled::Reply(NO_RESULT.to_owned()))
+    }
+
+    /// Chrome has attached a frame that has accepted chromedriver's script before.
+    pub(crate) fn run_keepers_in_frame(&mut self, session_id: SessionId, child: &Debuggee) {
+        let session = self.world.sessions.get(session_id);
+        let scripts = session.map(|session| session.journal().main_world_scripts().collect());
+        for source in scripts.unwrap_or_else(Vec::new) {
+            let params = serde_json::json!({ "expression": source }).to_string();
+            if keeper_script(&params).is_some() {
+                self.out.command_ignored(child, "Runtime.evaluate", &params);
+            }
+        }
+    }
+
+    /// Whether a session has added this script for new documents.
+    fn has_added(&self, session_id: SessionId, source: &str) -> bool {
+        let session = self.world.sessions.get(session_id);
+        session.is_some_and(|session| {
+            let mut scripts = session.journal().main_world_scripts();
+            scripts.any(|script| script == source)
+        })
     }
 
     fn accept_run(

@@ -42,7 +42,10 @@ impl Core {
             Some(init) => {
                 self.answer_dormant_frame(caller.session_id, tab_id, child_id, &request, init)
             }
-            None => self.wait_for_tab(caller, tab_id, request),
+            None => match self.accept_keeper_in_frame(caller.session_id, &request) {
+                Some(handled) => Ok(handled),
+                None => self.wait_for_tab(caller, tab_id, request),
+            },
         }
     }
 

@@ -214,3 +214,30 @@ fn frames_are_only_for_sessions_that_want_them() {
     script.send(&page, "Target.setAutoAttach", filtered);
     assert_eq!(script.received(&page).events(ATTACHED).count(), 0);
 }
+
+#[test]
+fn chromedriver_connects_to_frames_without_waking_and_its_script_runs_on_waking() {
+    const KEEPER: &str = "(function () {window.cdc_a_Array = window.Array;}) ();";
+    let mut script = script_with_frames(&["F1"]);
+    let (_, children) = page_with_frames(&mut script);
+    let frame = &children[0];
+    let params = json!({ "source": KEEPER });
+    script.request(frame, "Page.addScriptToEvaluateOnNewDocument", params);
+    let params = json!({ "expression": KEEPER });
+    let reply = script.request(frame, "Runtime.evaluate", params);
+    assert_eq!(reply["result"]["type"], "undefined");
+    assert!(script.calls().is_empty());
+    script.send(frame, "Runtime.evaluate", json!({ "expression": "1" }));
+    script.accept_attach();
+    let answered = answer_as_chrome(&mut script, "F1");
+    let evaluated = answered
+        .iter()
+        .filter(|call| call.command() == "Runtime.evaluate");
+    let sent: Vec<_> = evaluated
+        .map(|call| (call.child(), &call.params()["expression"]))
+        .collect();
+    assert_eq!(
+        sent,
+        [(Some("c1"), &json!(KEEPER)), (Some("c1"), &json!("1"))]
+    );
+}
