@@ -9,7 +9,7 @@ NODE_TEST := node --test --test-timeout=240000
 SUBMAKE := $(MAKE) --no-print-directory
 
 .DEFAULT_GOAL := help
-.PHONY: help run build fmt check test bench chaos test-clients fuzz deny clean check-rust check-js test-core test-rust test-node chromium python
+.PHONY: help run build fmt check test bench chaos test-clients fuzz deny clean check-rust check-js test-core test-rust test-node chromium chromedriver python
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,7 +51,7 @@ chaos: chromium $(NPM_READY) ## Kill browsers and relays over and over, and look
 	cargo build --package tabwire --quiet
 	cd tests && TABWIRE_CHAOS=full node --test --test-timeout=900000 chaos/*.test.mjs
 
-test-clients: chromium python $(NPM_READY) ## Run every supported client, or those in CLIENTS, and write the table of docs/clients.md
+test-clients: chromium chromedriver python $(NPM_READY) ## Run every supported client, or those in CLIENTS, and write the table of docs/clients.md
 	cargo build --package tabwire --quiet
 	cd tests && node clients/battery/main.mjs $(CLIENTS)
 
@@ -110,6 +110,14 @@ chromium:
 	  echo "==> Installing Chromium"; \
 	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-liberation; \
 	else echo "The tests need Chromium. Run \`sudo apt-get install chromium\` or \`brew install --cask chromium\`, or set CHROMIUM to its path."; exit 1; fi
+
+# Only Selenium needs this.
+chromedriver:
+	@if command -v chromedriver >/dev/null; then exit 0; \
+	elif command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+	  echo "==> Installing chromedriver"; \
+	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium-driver; \
+	else echo "Selenium needs chromedriver. Run \`sudo apt-get install chromium-driver\` or \`brew install chromedriver\`."; exit 1; fi
 
 # Only the Python example needs this. Without Python its test is skipped.
 python:

@@ -13,6 +13,8 @@ export async function tabwire({ home }, ...args) {
 
 /** Opens a port that needs no token and returns its number. `port`: 0 picks a free one. */
 export async function openPort(relay, { port = 0, time = '10m' } = {}) {
-  const args = ['open-port', '--json', '--port', String(port), '--for', time];
+  // Needed where nobody can be identified. It changes nothing on Linux.
+  const anywhere = '--without-user-check';
+  const args = ['open-port', '--json', anywhere, '--port', String(port), '--for', time];
   return JSON.parse(await tabwire(relay, ...args)).port;
 }

@@ -8,6 +8,7 @@ use tabwire_tests::{
 };
 
 use super::{start, start_with_client};
+use crate::open_port::{close_port, open_port};
 
 async fn get(relay: &Relay, path: &str) -> http::Response {
     let bearer = format!("Bearer {}", relay.token());
@@ -43,6 +44,21 @@ async fn discovery_is_the_browsers_own_with_the_relays_address() {
         format!("{url}&browser=chrome")
     );
     assert_eq!(get(&relay, "/json/version?browser=edge").await.status, 404);
+}
+
+#[tokio::test]
+async fn open_port_leads_to_it_without_a_token() {
+    let (relay, mut browser) = start(&[]).await;
+    let port = open_port(&relay, &[]);
+    let list = http::get(port, "/json/list", &[]).await.json();
+    let page = format!("ws://127.0.0.1:{port}/devtools/page/A1");
+    assert_eq!(list[0]["webSocketDebuggerUrl"], page);
+    let version = http::get(port, "/json/version", &[]).await.json();
+    let mut client = Client::connect_url(version["webSocketDebuggerUrl"].as_str().unwrap()).await;
+    let _link = browser.link().await;
+    close_port(&relay);
+    let (_, reason) = client.wait_for_close().await.unwrap();
+    assert!(reason.contains("`tabwire close-port`"), "{reason}");
 }
 
 #[tokio::test]

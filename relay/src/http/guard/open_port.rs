@@ -13,7 +13,6 @@ use super::{
     refuse_origin, refuse_unknown_owner,
 };
 use crate::http::entrance::Entrance;
-use crate::http::peer::CAN_IDENTIFY;
 use crate::open_port::Opening;
 
 /// Browsers send these to 127.0.0.1 with each request of a page, an extension or the address bar, and
@@ -39,9 +38,7 @@ pub async fn check(
 }
 
 fn admit(opening: &Opening, request: &Request) -> Result<(), Refusal> {
-    if CAN_IDENTIFY {
-        refuse_unknown_owner(request.extensions())?;
-    }
+    refuse_unknown_owner(request.extensions())?;
     // A connection can outlive the time.
     if !opening.is_open() {
         let error = "The open port is closed. Open it again with `tabwire open-port`.";

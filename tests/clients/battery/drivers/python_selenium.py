@@ -1,6 +1,6 @@
 """Selenium with chromedriver, which can only be given a host and a port."""
 
-import os
+import shutil
 import time
 from pathlib import Path
 
@@ -21,7 +21,7 @@ def connect():
     options = webdriver.ChromeOptions()
     options.debugger_address = given["address"]["host"]
     # Otherwise Selenium looks for a driver to download.
-    service = webdriver.ChromeService(os.environ.get("CHROMEDRIVER", "/usr/bin/chromedriver"))
+    service = webdriver.ChromeService(shutil.which("chromedriver"))
     driver = webdriver.Chrome(options=options, service=service)
     driver.set_page_load_timeout(TIMEOUT_S)
     return [page["url"] for page in pages()]
