@@ -11,10 +11,12 @@ import WebSocket from 'ws';
 export async function connectRaw(url) {
   const socket = new WebSocket(url, { maxPayload: 256 << 20 });
   const events = [];
+  const messages = [];
   const pending = new Map();
   let lastId = 0;
   socket.on('message', (data) => {
     const message = JSON.parse(String(data));
+    messages.push(message);
     if (message.id === undefined) {
       events.push(message);
       return;
@@ -26,6 +28,8 @@ export async function connectRaw(url) {
   const client = {
     /** Every event received, in order. */
     events,
+    /** Every message received, events and replies, in order. */
+    messages,
     /** Resolves with the whole reply, whether it is a result or an error. */
     request: (method, params = {}, sessionId = undefined) =>
       new Promise((resolve) => {

@@ -235,8 +235,7 @@ impl Core {
 
     fn close_target(&mut self, caller: Caller, request: &Request<'_>) -> HandlerResult {
         let tab_id = self.find_tab(request)?;
-        let continuation = Continuation::Closed { caller, tab_id };
-        self.out.call(&Call::CloseTab { tab: tab_id }, continuation);
+        self.close_tab(caller, tab_id);
         Ok(Handled::Later)
     }
 

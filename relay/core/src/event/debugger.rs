@@ -27,6 +27,12 @@ impl Core {
         }
         let event = Event::classify(method);
         let is_page = child_id.is_none();
+        if is_page && self.is_end_of_closing_page(tab_id, event, params) {
+            return;
+        }
+        let Some(tab) = self.world.tabs.get_mut(tab_id) else {
+            return;
+        };
         if is_page {
             match event {
                 Event::DialogOpening => tab.set_dialog_open(true),
@@ -57,6 +63,9 @@ impl Core {
     pub(crate) fn on_tab_detached(&mut self, detached: &TabDetached) {
         let (tab_id, reason) = (detached.tab_id, detached.reason.as_str());
         tracing::info!(tab = %tab_id, reason, "debugger detached");
+        if reason == "target_closed" {
+            self.confirm_closing(tab_id);
+        }
         self.on_attachment_lost(tab_id, reason);
         if reason == "canceled_by_user" {
             // The person took the tab back. Its sessions end, so that nothing attaches to it again

@@ -56,8 +56,8 @@ impl Core {
             }
             Continuation::Created { caller } => self.on_created(caller, result),
             Continuation::Closed { caller, tab_id } => {
+                self.answer_close(caller);
                 self.on_tab_removed(tab_id);
-                self.send_reply(caller, r#"{"success":true}"#);
             }
             Continuation::Late => {
                 self.on_late_success(debuggee.map(|debuggee| debuggee.tab_id), result);

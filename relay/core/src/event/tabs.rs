@@ -184,8 +184,8 @@ impl Core {
         if !self.world.tabs.contains(tab_id) {
             return;
         }
+        self.confirm_closing(tab_id);
         self.on_wake_failed(tab_id, &CdpError::TabClosed);
-        // A pending close is answered by its own reply.
         let is_lost = |call: &PendingCall| call.tab_id() == Some(tab_id) && !call.closes_tab();
         for (_, call) in self.out.calls.take_where(is_lost) {
             self.fail_call(call, &CdpError::TabClosed);

@@ -33,8 +33,11 @@ pub enum Continuation {
     },
     /// A tab that a client created exists: announce it and reply.
     Created { caller: Caller },
-    /// A tab that a client closed is closed.
-    Closed { caller: Caller, tab_id: TabId },
+    /// A tab that a client closed is closed. `caller`: unless the client has its reply already.
+    Closed {
+        caller: Option<Caller>,
+        tab_id: TabId,
+    },
     /// A page that was silent for a long time has answered a probe.
     Probe,
     /// The caller already has a timeout error. If the call succeeds anyway, its effect

@@ -96,9 +96,8 @@ impl PendingCall {
     /// The client's request that gets an error if this call fails.
     pub fn caller(&self) -> Option<Caller> {
         match &self.continuation {
-            Continuation::Reply { caller, .. }
-            | Continuation::Created { caller }
-            | Continuation::Closed { caller, .. } => Some(*caller),
+            Continuation::Reply { caller, .. } | Continuation::Created { caller } => Some(*caller),
+            Continuation::Closed { caller, .. } => *caller,
             _ => None,
         }
     }
@@ -153,6 +152,21 @@ impl PendingCall {
 
     pub fn closes_tab(&self) -> bool {
         matches!(self.continuation, Continuation::Closed { .. })
+    }
+
+    /// The same call when its client has received the reply.
+    pub fn answered(self) -> Self {
+        let continuation = match self.continuation {
+            Continuation::Closed { tab_id, .. } => Continuation::Closed {
+                caller: None,
+                tab_id,
+            },
+            other => other,
+        };
+        Self {
+            continuation,
+            ..self
+        }
     }
 
     pub fn is_unawaited(&self) -> bool {

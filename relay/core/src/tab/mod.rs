@@ -1,6 +1,7 @@
 //! A tab's way between dormant, waking and live: what a dormant tab answers, how it wakes, how a
 //! session joins a tab that others use, and what debugger events change.
 
+mod closing;
 mod debugger;
 mod detach;
 mod dormant;

@@ -5,6 +5,7 @@ mod answers;
 mod breakpoints;
 mod browser;
 mod children;
+mod closing;
 mod dormant;
 mod downloads;
 mod extension_link;

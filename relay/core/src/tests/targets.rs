@@ -168,19 +168,6 @@ fn detaches_and_destroys_a_closed_tab() {
 }
 
 #[test]
-fn close_target_gets_one_reply_if_the_removal_is_reported_first() {
-    let mut script = Script::with_tabs(1);
-    let (client, _) = script.auto_attached_client();
-    let id = script.send(client, "Target.closeTarget", json!({ "targetId": "T1" }));
-    let call = script.next_call("closeTab");
-    script.extension_event("tabRemoved", json!({ "tabId": 1 }));
-    script.reply(&call, json!({}));
-    let received = script.received(client);
-    received.reply(id);
-    assert_eq!(received.events("Target.detachedFromTarget").count(), 1);
-}
-
-#[test]
 fn announces_a_changed_title_to_clients_that_discover_targets() {
     let mut script = Script::with_tabs(1);
     let client = script.connect_client();

@@ -26,6 +26,8 @@ pub enum Event {
     RequestPaused,
     /// `Fetch.authRequired`.
     AuthRequired,
+    /// `Inspector.detached`.
+    Detached,
     Crashed,
     ReloadedAfterCrash,
     ScriptParsed,
@@ -58,6 +60,7 @@ impl Event {
             "Network.loadingFailed" => Self::LoadingFailed,
             "Fetch.requestPaused" => Self::RequestPaused,
             "Fetch.authRequired" => Self::AuthRequired,
+            "Inspector.detached" => Self::Detached,
             "Inspector.targetCrashed" => Self::Crashed,
             "Inspector.targetReloadedAfterCrash" => Self::ReloadedAfterCrash,
             "Debugger.scriptParsed" => Self::ScriptParsed,
