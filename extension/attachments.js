@@ -43,6 +43,13 @@ const attaching = new Map();
 /** @type {Map<number, Promise<void>>} Detaches in flight. A new attach waits for them. */
 const detaching = new Map();
 
+/**
+ * Tabs whose debugger Chrome refused to detach, as it does while they show a `view-source:` page.
+ * An entry is removed when the debugger is detached after all.
+ * @type {Set<number>}
+ */
+const stuck = new Set();
+
 /** @param {number} tabId */
 export function isAttached(tabId) {
   return attached.has(tabId);
@@ -82,6 +89,7 @@ function newAttachment(tabId, runtimeEnabled = []) {
 /** @param {number} tabId */
 export async function attach(tabId) {
   await detaching.get(tabId);
+  await releaseStuck(tabId);
   if (attached.has(tabId)) {
     return;
   }
@@ -126,15 +134,40 @@ async function detachNow(tabId, attachment) {
   await attachment.frames.restoreSize();
   // The user may have cancelled debugging or closed the tab by now.
   if (forget(tabId)) {
-    await chrome.debugger.detach({ tabId }).catch(() => {});
+    await chrome.debugger.detach({ tabId }).catch(() => onDetachRefused(tabId));
+  }
+}
+
+/** @param {number} tabId */
+async function onDetachRefused(tabId) {
+  const targets = await chrome.debugger.getTargets();
+  if (targets.some((target) => target.tabId === tabId && target.attached)) {
+    stuck.add(tabId);
+    save();
+  }
+}
+
+/**
+ * Detaches the debugger from a tab that has left the page where Chrome refused it. Call this when a
+ * tab shows another page.
+ * @param {number} tabId
+ */
+export async function releaseStuck(tabId) {
+  if (stuck.delete(tabId)) {
+    save();
+    const pending = chrome.debugger.detach({ tabId }).catch(() => {});
+    detaching.set(tabId, pending);
+    await pending;
+    detaching.delete(tabId);
   }
 }
 
 /** @param {number} tabId @returns {boolean} Whether the tab was still attached. */
 function forget(tabId) {
   attached.get(tabId)?.frames.stop();
+  const wasStuck = stuck.delete(tabId);
   const wasAttached = attached.delete(tabId);
-  if (wasAttached) {
+  if (wasAttached || wasStuck) {
     save();
   }
   return wasAttached;
@@ -255,5 +288,5 @@ function save() {
   const runtimeEnabled = Object.fromEntries(
     [...attached].map(([tabId, attachment]) => [tabId, [...attachment.runtimeEnabled]]),
   );
-  chrome.storage.session.set({ attachedTabs: attachedTabs(), runtimeEnabled });
+  chrome.storage.session.set({ attachedTabs: [...attachedTabs(), ...stuck], runtimeEnabled });
 }

@@ -4,6 +4,7 @@
  */
 
 import { clearCookies, getCookies, setCookies } from './cookies.js';
+import { navigateTab } from './tabs.js';
 import { getWindowBounds, getWindowOfTab, setWindowBounds } from './windows.js';
 
 /**
@@ -21,6 +22,7 @@ const handlers = {
     return { success: true };
   },
   'Network.setCookies': ({ cookies }) => setCookies(cookies),
+  'Page.navigate': ({ url }, tabId) => navigateTab(tabId, url),
   'Storage.clearCookies': clearCookies,
   'Storage.getCookies': getCookies,
   'Storage.setCookies': ({ cookies }) => setCookies(cookies),

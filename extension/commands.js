@@ -8,7 +8,7 @@ import { controlDownload, onTabUsed, watchDownloads } from './downloads.js';
 import { onClick } from './focus_guard.js';
 import { mayUploadFolder, refuseHiddenFolder } from './folder_upload.js';
 import { hasPermissions, setPermissions } from './permissions.js';
-import { isRestricted } from './policy.js';
+import { checkNavigation, isRestricted } from './policy.js';
 import { describeTab } from './tab_reports.js';
 import { activateTab, createTab, listTabs, loadDiscarded } from './tabs.js';
 
@@ -75,6 +75,9 @@ const handlers = {
   },
 
   cdpCommand: async ({ tabId, method, params, childSessionId }) => {
+    if (method === 'Page.navigate') {
+      checkNavigation(params?.url);
+    }
     if (mayUploadFolder(method, params ?? {})) {
       const refusal = await refuseHiddenFolder(tabId, method, params ?? {}, childSessionId);
       if (refusal) {

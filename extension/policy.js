@@ -1,6 +1,7 @@
 /**
  * Which pages agents may use. Chrome does not let extensions debug its own pages, other extensions
- * or the web store, so tabs that show those are never reported to the relay.
+ * or the web store. A tab that shows one of those is reported to the relay only if agents know it
+ * from an earlier page.
  */
 
 const RESTRICTED_SCHEMES = [
@@ -39,4 +40,19 @@ export function isRestricted(url) {
     hostname === 'chromewebstore.google.com' ||
     (hostname === 'chrome.google.com' && pathname.startsWith('/webstore'))
   );
+}
+
+/**
+ * Throws if a tab may not be navigated there. Chrome checks some of these addresses itself, but not
+ * all: `about:version` would crash the whole browser, and the debugger could not be detached from
+ * `view-source:`.
+ * @param {unknown} url
+ */
+export function checkNavigation(url) {
+  if (typeof url === 'string' && URL.canParse(url) && isRestricted(url)) {
+    throw new Error(
+      `Cannot navigate to ${url}. Chrome does not let extensions use its own pages, the Web Store, ` +
+        "other extensions' pages and view-source.",
+    );
+  }
 }

@@ -3,15 +3,18 @@
  * service worker this is the only module that listens to `chrome.tabs` and `chrome.webNavigation`.
  *
  * 1. A tab is announced (`tabCreated`) when the user opens it, when a tab opened by a page has its
- *    first document, or when a tab leaves a restricted page.
- * 2. While the relay has it, its changes are sent: `tabUpdated`, `tabNavigated`, `tabReplaced`.
- * 3. It is withdrawn (`tabRemoved`) when it is closed or goes to a restricted page.
+ *    first document, or when a tab that opened with a restricted page leaves it.
+ * 2. While the relay has it, its changes are sent: `tabUpdated`, `tabNavigated`, `tabReplaced`. On a
+ *    restricted page, `tabUpdated` says so.
+ * 3. It is withdrawn (`tabRemoved`) when it is closed.
  */
 
+import { releaseStuck } from './attachments.js';
 import { onNavigationAborted, onTabUsed } from './downloads.js';
 import { onActivated, onOpened } from './focus_guard.js';
 import { isRestricted } from './policy.js';
 import { forgetFrames, onFramesChanged } from './remote_frames.js';
+import { saveRestrictedTabs } from './restricted_tabs.js';
 import { describeTab, urlOf } from './tab_reports.js';
 import { countChange, forgetClosedTab, forgetTab, tabState } from './tab_state.js';
 
@@ -113,23 +116,41 @@ function onUpdated(tabId, change, chromeTab) {
   if (status !== undefined) {
     tab.isLoaded = status === 'complete';
   }
-  if (!tab.isReported) {
-    if (url !== undefined) {
-      // It may have left a restricted page.
-      onAppeared(tabId);
-    }
-  } else if (isRestricted(urlOf(chromeTab))) {
-    tab.isReported = false;
-    notify('tabRemoved', { tabId });
-  } else if (url !== undefined || title !== undefined || status !== undefined) {
-    notify('tabUpdated', { tabId, url, title, status });
+  if (!isRestricted(urlOf(chromeTab))) {
+    releaseStuck(tabId);
+  }
+  if (tab.isReported) {
+    sendUpdate(tabId, { url, title, status }, urlOf(chromeTab));
+  } else if (url !== undefined) {
+    // It may have left a restricted page.
+    onAppeared(tabId);
+  }
+}
+
+/**
+ * @param {number} tabId
+ * @param {{ url?: string, title?: string, status?: string }} change
+ * @param {string} current The URL of the tab.
+ */
+function sendUpdate(tabId, change, current) {
+  const tab = tabState(tabId);
+  const restricted = isRestricted(current);
+  if (restricted !== tab.isRestricted) {
+    tab.isRestricted = restricted;
+    saveRestrictedTabs();
+    notify('tabUpdated', { tabId, ...change, url: current, restricted });
+  } else if (Object.values(change).some((value) => value !== undefined)) {
+    notify('tabUpdated', { tabId, ...change });
   }
 }
 
 /** @param {number} tabId */
 function onRemoved(tabId) {
-  const { isReported } = tabState(tabId);
+  const { isReported, isRestricted: wasRestricted } = tabState(tabId);
   forgetClosedTab(tabId);
+  if (wasRestricted) {
+    saveRestrictedTabs();
+  }
   if (isReported) {
     notify('tabRemoved', { tabId });
   }
@@ -160,13 +181,13 @@ function watchNavigation() {
     onOpenedByPage(details);
   });
   navigation.onCommitted.addListener((details) => {
-    onDocumentOrError(details, false);
+    onDocumentOrError(details);
     onNavigated(details, false);
     onFrameCommitted(details);
   });
   navigation.onErrorOccurred.addListener((details) => {
     onNavigationAborted(details.tabId, details.url);
-    onDocumentOrError(details, true);
+    onDocumentOrError(details);
   });
   navigation.onHistoryStateUpdated.addListener((details) => onNavigated(details, true));
   navigation.onReferenceFragmentUpdated.addListener((details) => onNavigated(details, true));
@@ -191,25 +212,26 @@ function onOpenedByPage({ tabId, sourceTabId, url }) {
   }
   tab.firstDocument = 'pending';
   if (url === 'about:blank') {
-    setTimeout(onDocument, EMPTY_DOCUMENT_TIMEOUT_MS, tabId);
+    setTimeout(() => onDocument(tabId), EMPTY_DOCUMENT_TIMEOUT_MS);
   }
 }
 
-/** @param {Navigation} navigation @param {boolean} hasFailed */
-function onDocumentOrError({ tabId, frameId }, hasFailed) {
+/** @param {Navigation & { error?: string }} navigation */
+function onDocumentOrError({ tabId, frameId, error }) {
   if (frameId === 0) {
-    tabState(tabId).hasFailed = hasFailed;
-    onDocument(tabId);
+    tabState(tabId).hasFailed = error !== undefined;
+    onDocument(tabId, error);
   }
 }
 
 /**
  * The tab has its document, or will get none: a download, or a response without a page.
  * @param {number} tabId
+ * @param {string} [error]
  */
-function onDocument(tabId) {
+function onDocument(tabId, error) {
   const tab = tabState(tabId);
-  tab.onDocument?.();
+  tab.onDocument?.(error);
   tab.isLoaded = false;
   if (tab.firstDocument === 'pending') {
     tab.firstDocument = undefined;
@@ -236,7 +258,9 @@ function onFrameCommitted(navigation) {
 /** @param {Navigation} navigation @param {boolean} sameDocument */
 function onNavigated(navigation, sameDocument) {
   const { tabId, url } = navigation;
-  if (isReportedPage(navigation) && !isRestricted(url)) {
+  // The relay has been notified of a restricted page by `tabUpdated`. Chrome reports `view-source:`
+  // here without that prefix.
+  if (isReportedPage(navigation) && !isRestricted(url) && !tabState(tabId).isRestricted) {
     onTabUsed(tabId, url);
     notify('tabNavigated', { tabId, url, sameDocument });
   }

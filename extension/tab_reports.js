@@ -4,6 +4,7 @@
  */
 
 import { isAttached, pageTargetIds } from './attachments.js';
+import { isRestricted } from './policy.js';
 import { changeCount, isClosed, tabState } from './tab_state.js';
 
 /** How often Chrome is asked again about a tab that keeps changing. */
@@ -31,6 +32,7 @@ export function reportTab(tab, targetIds, frames) {
     windowId: tab.windowId,
     attached: isAttached(tabId),
     frames: frames?.get(tabId),
+    ...(isRestricted(urlOf(tab)) ? { restricted: true } : {}),
   };
 }
 

@@ -7,6 +7,8 @@
  * @typedef {object} TabState
  * @property {boolean} isReported The relay has this tab: it was listed or announced, and not
  *   withdrawn since.
+ * @property {boolean} isRestricted The relay has this tab, and it shows a page that agents may not
+ *   use.
  * @property {number} [openerTabId] The tab whose page opened this one. Chrome's own `openerTabId`
  *   is something else: the tab that was active at the time.
  * @property {'pending' | 'arrived'} [firstDocument] Used until the tab is announced. `pending`: a
@@ -19,7 +21,8 @@
  * @property {boolean} hasFailed The last navigation failed, so the tab is not where `pendingUrl`
  *   says.
  * @property {number} changes How many times Chrome has reported a change.
- * @property {() => void} [onDocument] Called when the next document arrives.
+ * @property {(error?: string) => void} [onDocument] Called when the next document arrives, or with
+ *   the reason why none does.
  */
 
 /**
@@ -50,7 +53,13 @@ const MAX_RECENTLY_CLOSED = 500;
 export function tabState(tabId) {
   let tab = tabs.get(tabId);
   if (!tab) {
-    tab = { isReported: false, isLoaded: false, hasFailed: false, changes: 0 };
+    tab = {
+      isReported: false,
+      isRestricted: false,
+      isLoaded: false,
+      hasFailed: false,
+      changes: 0,
+    };
     if (!recentlyClosed.has(tabId)) {
       tabs.set(tabId, tab);
     }
@@ -58,14 +67,23 @@ export function tabState(tabId) {
   return tab;
 }
 
-/** Replaces the set of reported tabs. @param {number[]} tabIds */
-export function setReportedTabs(tabIds) {
+/**
+ * Replaces the set of reported tabs.
+ * @param {{ tabId: number, restricted?: boolean }[]} reports
+ */
+export function setReportedTabs(reports) {
   for (const tab of tabs.values()) {
     tab.isReported = false;
+    tab.isRestricted = false;
   }
-  for (const tabId of tabIds) {
-    tabState(tabId).isReported = true;
+  for (const { tabId, restricted = false } of reports) {
+    Object.assign(tabState(tabId), { isReported: true, isRestricted: restricted });
   }
+}
+
+/** The tabs that the relay has and that show a page that agents may not use. */
+export function restrictedTabs() {
+  return [...tabs].filter(([, tab]) => tab.isRestricted).map(([tabId]) => tabId);
 }
 
 /** @param {number} tabId */

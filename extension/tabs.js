@@ -1,11 +1,12 @@
 /**
- * What the relay can do with tabs besides debugging them: list, create, activate, and load a
- * discarded one.
+ * What the relay can do with tabs besides debugging them: list, create, activate, navigate, and load
+ * a discarded one.
  */
 
 import { pageTargetIds } from './attachments.js';
-import { isRestricted } from './policy.js';
+import { checkNavigation, isRestricted } from './policy.js';
 import { listRemoteFrames } from './remote_frames.js';
+import { readKnownTabs, saveRestrictedTabs } from './restricted_tabs.js';
 import { holdAnnouncements } from './tab_events.js';
 import { readUnchanged, reportTab, urlOf } from './tab_reports.js';
 import { changeCount, isClosed, setReportedTabs, tabState } from './tab_state.js';
@@ -18,14 +19,16 @@ export function listTabs() {
   return holdAnnouncements(async (appeared) => {
     // Tabs are read last, so that no change can fall between reading them and recording them as
     // reported.
-    const targetIds = await pageTargetIds();
+    const [targetIds, isKnown] = await Promise.all([pageTargetIds(), readKnownTabs()]);
     const frames = await listRemoteFrames((tabId) => targetIds.has(tabId));
     const tabs = await readUnchanged(() => chrome.tabs.query({}), changeCount);
-    const listed = tabs.filter(
-      (tab) => isListable(tab, targetIds, appeared) && !isRestricted(urlOf(tab)),
-    );
-    setReportedTabs(listed.map(({ id }) => /** @type {number} */ (id)));
-    return listed.map((tab) => reportTab(tab, targetIds, frames));
+    const reports = tabs
+      .filter((tab) => isListable(tab, targetIds, appeared))
+      .filter((tab) => !isRestricted(urlOf(tab)) || isKnown(/** @type {number} */ (tab.id)))
+      .map((tab) => reportTab(tab, targetIds, frames));
+    setReportedTabs(reports);
+    saveRestrictedTabs();
+    return reports;
   });
 }
 
@@ -87,6 +90,32 @@ export async function activateTab(tabId) {
   const tab = await chrome.tabs.update(tabId, { active: true });
   if (tab) {
     await chrome.windows.update(tab.windowId, { focused: true });
+  }
+}
+
+/**
+ * Navigates a tab that has no debugger. Resolves when it has the new document, or with the reason
+ * why it gets none.
+ * @param {number} tabId
+ * @param {string} url
+ * @returns {Promise<{ errorText?: string }>}
+ */
+export async function navigateTab(tabId, url) {
+  checkNavigation(url);
+  if (!URL.canParse(url)) {
+    throw new Error('Cannot navigate to invalid URL');
+  }
+  const tab = tabState(tabId);
+  /** @type {Promise<string | undefined>} */
+  const arrived = new Promise((resolve) => {
+    tab.onDocument = resolve;
+  });
+  try {
+    await chrome.tabs.update(tabId, { url });
+    const errorText = await arrived;
+    return errorText === undefined ? {} : { errorText };
+  } finally {
+    tab.onDocument = undefined;
   }
 }
 

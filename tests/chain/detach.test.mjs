@@ -10,7 +10,6 @@ import { fileURLToPath } from 'node:url';
 import { chromium as playwright } from 'playwright-core';
 
 import {
-  actOnTab,
   attachedUrls,
   inServiceWorker,
   onOwnPort,
@@ -25,7 +24,7 @@ import { EXTENSION_ID, startChain, until } from '../harness/processes.mjs';
 const shared = useChain({
   extensions: [fileURLToPath(new URL('../../fixtures/other_debugger', import.meta.url))],
   pages: Object.fromEntries(
-    ['one', 'two', 'three', 'four', 'five'].map((name) => [`/${name}`, `<title>${name}</title>`]),
+    ['one', 'two', 'four', 'five'].map((name) => [`/${name}`, `<title>${name}</title>`]),
   ),
 });
 
@@ -60,20 +59,6 @@ test('releasing all tabs in the popup closes their pages and fails pending comma
     assert.equal(await titleIn(pageOf(context, 'one')), 'one'),
   );
 });
-
-test('a page closes when its tab goes to a protected address, and a new one opens when it returns', () =>
-  shared.withPlaywright(async ({ context }) => {
-    const page = pageOf(context, 'two');
-    assert.equal(await titleIn(page), 'two');
-    const closed = page.waitForEvent('close');
-    await actOnTab(shared.chain, urlOf('two'), 'update', { url: 'chrome://version/' });
-    await closed;
-    const announced = context.waitForEvent('page');
-    await actOnTab(shared.chain, 'chrome://version', 'update', { url: urlOf('three') });
-    const returned = await announced;
-    await returned.waitForURL('**/three');
-    assert.equal(await titleIn(returned), 'three');
-  }));
 
 test('a tab stays usable while another extension debugs it, and after that one detaches', async () => {
   await openTabs(shared.chain, [urlOf('four')]);

@@ -80,6 +80,36 @@ test('detaching a closed tab succeeds', async () => {
   assert.deepEqual(attachments.attachedTabs(), []);
 });
 
+test('a debugger that Chrome refuses to detach is detached when the tab has left the page', async () => {
+  const { browser, attachments } = await start();
+  await attachments.attach(1);
+  browser.stub('debugger.detach', () => {
+    throw new Error('Cannot access contents of url "view-source:https://example.org/1".');
+  });
+  await attachments.detach(1);
+  assert.deepEqual(attachments.attachedTabs(), [], 'no agent uses it');
+  assert.deepEqual(browser.session.attachedTabs, [1], 'but a restarted worker finds it');
+  browser.stub('debugger.detach', undefined);
+  await attachments.releaseStuck(2);
+  assert.deepEqual([...browser.attached], [1]);
+  await attachments.releaseStuck(1);
+  assert.deepEqual([...browser.attached], []);
+  assert.deepEqual(browser.session.attachedTabs, []);
+});
+
+test('attaching first detaches a debugger that Chrome had refused to detach', async () => {
+  const { browser, attachments } = await start();
+  await attachments.attach(1);
+  browser.stub('debugger.detach', () => {
+    throw new Error('Cannot access contents of url "view-source:https://example.org/1".');
+  });
+  await attachments.detach(1);
+  browser.stub('debugger.detach', undefined);
+  await attachments.attach(1);
+  assert.equal(attachments.isAttached(1), true);
+  assert.equal(browser.callsTo('debugger.detach').length, 2);
+});
+
 // ---- restarts ----
 
 test('adopts tabs that are still attached after a restart, without attaching again', async () => {

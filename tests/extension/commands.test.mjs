@@ -119,6 +119,63 @@ test('sends empty parameters if a command has none', async () => {
   assert.deepEqual(browser.callsTo('debugger.sendCommand'), [[{ tabId: 1 }, 'Page.enable', {}]]);
 });
 
+test('refuses to navigate to a restricted page, in the page and in its frames', async () => {
+  const { browser, runCommand } = await start(page(1));
+  const navigate = (url, childSessionId) =>
+    runCommand('cdpCommand', {
+      tabId: 1,
+      method: 'Page.navigate',
+      params: { url },
+      childSessionId,
+    });
+  for (const url of ['about:version', 'CHROME://settings/', `view-source:${page(1).url}`]) {
+    await assert.rejects(navigate(url), /^Error: Cannot navigate to .* Chrome does not let/);
+    await assert.rejects(navigate(url, 'CHILD'), /Cannot navigate to/);
+  }
+  assert.deepEqual(browser.callsTo('debugger.sendCommand'), []);
+  // Chrome has its own answer to these.
+  for (const url of ['https://example.org/2', 'about:blank', 'nonsense', undefined, 7]) {
+    await navigate(url);
+  }
+  assert.equal(browser.callsTo('debugger.sendCommand').length, 5);
+});
+
+/** Starts to navigate a tab without a debugger, and returns the pending reply. */
+async function navigateWithoutDebugger(url) {
+  const { browser, runCommand } = await start(page(1, 'chrome://settings/'));
+  const params = { url };
+  const reply = runCommand('browserCommand', { method: 'Page.navigate', params, tabId: 1 });
+  await settle();
+  return { browser, reply };
+}
+
+test('navigates a tab without a debugger, and replies when its document has arrived', async () => {
+  const { browser, reply } = await navigateWithoutDebugger(page(1).url);
+  assert.deepEqual(browser.callsTo('tabs.update'), [[1, { url: page(1).url }]]);
+  browser.chrome.webNavigation.onCommitted.fire({ tabId: 1, frameId: 0, url: page(1).url });
+  assert.deepEqual(await reply, {});
+  assert.deepEqual(browser.callsTo('debugger.attach'), []);
+});
+
+test('reports why a tab without a debugger could not be navigated', async () => {
+  const { browser, reply } = await navigateWithoutDebugger('https://gone.example/');
+  const error = 'net::ERR_NAME_NOT_RESOLVED';
+  browser.chrome.webNavigation.onErrorOccurred.fire({ tabId: 1, frameId: 0, url: '', error });
+  assert.deepEqual(await reply, { errorText: error });
+});
+
+test('does not navigate a tab without a debugger to a restricted or invalid address', async () => {
+  for (const [url, message] of [
+    ['chrome://version/', /Chrome does not let extensions/],
+    ['example.org', /^Error: Cannot navigate to invalid URL$/],
+  ]) {
+    const { browser, runCommand } = await start(page(1, 'chrome://settings/'));
+    const call = { method: 'Page.navigate', params: { url }, tabId: 1 };
+    await assert.rejects(runCommand('browserCommand', call), message);
+    assert.deepEqual(browser.callsTo('tabs.update'), []);
+  }
+});
+
 test('detaches, closes and activates only the given tab', async () => {
   const { browser, runCommand } = await start(page(1), page(2), page(3));
   await runCommand('attachTab', { tabId: 1 });

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { settle } from './fake_chrome.mjs';
 import { answerStale, page, report, watch } from './watched_tabs.mjs';
+import { newWorker } from './worker.mjs';
 
 // ---- tabs opened by a page ----
 
@@ -148,14 +149,50 @@ test('sends nothing about a restricted tab', async () => {
   assert.deepEqual(browser.calls, [], 'and does not ask Chrome again until it navigates');
 });
 
-test('withdraws a tab that goes to a restricted page, once', async () => {
+test('keeps a tab that goes to a restricted page, and reports when it does and when it leaves', async () => {
   const { browser, listTabs, sent } = await watch(page(1));
   await listTabs();
   browser.changeTab(1, { url: 'chrome://settings/', status: 'loading' });
+  const committed = { tabId: 1, frameId: 0, url: 'chrome://settings/' };
+  browser.chrome.webNavigation.onCommitted.fire(committed);
   browser.changeTab(1, { title: 'Settings', status: 'complete' });
+  browser.changeTab(1, { url: 'chrome://version/', status: 'loading' });
+  browser.changeTab(1, { url: page(1).url, status: 'loading' });
+  browser.chrome.webNavigation.onCommitted.fire({ ...committed, url: page(1).url });
   browser.closeTab(1);
   await settle();
-  assert.deepEqual(sent, [['tabRemoved', { tabId: 1 }]]);
+  const loading = (url, more) => ['tabUpdated', { tabId: 1, url, status: 'loading', ...more }];
+  assert.deepEqual(sent, [
+    loading('chrome://settings/', { restricted: true }),
+    ['tabUpdated', { tabId: 1, title: 'Settings', status: 'complete' }],
+    loading('chrome://version/'),
+    loading(page(1).url, { restricted: false }),
+    ['tabNavigated', { tabId: 1, url: page(1).url, sameDocument: false }],
+    ['tabRemoved', { tabId: 1 }],
+  ]);
+});
+
+test('does not report view-source as a navigation to the page itself', async () => {
+  const { browser, listTabs, sent } = await watch(page(1));
+  await listTabs();
+  const url = `view-source:${page(1).url}`;
+  browser.changeTab(1, { url });
+  browser.chrome.webNavigation.onCommitted.fire({ tabId: 1, frameId: 0, url: page(1).url });
+  await settle();
+  assert.deepEqual(sent, [['tabUpdated', { tabId: 1, url, restricted: true }]]);
+});
+
+test('lists a restricted tab only if the relay had it, also after a restart', async () => {
+  const { browser, listTabs } = await watch(page(1), page(2, { url: 'chrome://newtab/' }));
+  await listTabs();
+  const change = { url: 'chrome://settings/', title: 'Settings' };
+  browser.changeTab(1, change);
+  await settle();
+  const restarted = await newWorker(browser)('tabs.js');
+  for (const list of [listTabs, restarted.listTabs]) {
+    const listed = JSON.parse(JSON.stringify(await list()));
+    assert.deepEqual(listed, [report(1, { ...change, restricted: true })]);
+  }
 });
 
 test('announces a tab that leaves a restricted page, once', async () => {
@@ -226,9 +263,10 @@ test('after a failed navigation, a tab has its current URL until the next docume
   );
   const { onCommitted, onErrorOccurred } = browser.chrome.webNavigation;
   const url = async () => (await describeTab(1)).url;
-  onErrorOccurred.fire({ tabId: 1, frameId: 3, url: 'https://example.org/frame' });
+  const error = 'net::ERR_CONNECTION_REFUSED';
+  onErrorOccurred.fire({ tabId: 1, frameId: 3, url: 'https://example.org/frame', error });
   assert.equal(await url(), 'https://example.org/failing', 'an error in a frame does not count');
-  onErrorOccurred.fire({ tabId: 1, frameId: 0, url: 'https://example.org/failing' });
+  onErrorOccurred.fire({ tabId: 1, frameId: 0, url: 'https://example.org/failing', error });
   assert.equal(await url(), 'about:blank');
   onCommitted.fire({ tabId: 1, frameId: 0, url: 'about:blank' });
   browser.tabs.get(1).pendingUrl = 'https://example.org/next';

@@ -25,9 +25,11 @@ test('an event about a closed tab leaves nothing behind', async () => {
 });
 
 test('a new list replaces the reported tabs', async () => {
-  const { tabState, setReportedTabs } = await load();
-  setReportedTabs([1, 2]);
-  setReportedTabs([2, 3]);
+  const { tabState, restrictedTabs, setReportedTabs } = await load();
+  setReportedTabs([{ tabId: 1 }, { tabId: 2, restricted: true }]);
+  assert.deepEqual(restrictedTabs(), [2]);
+  setReportedTabs([{ tabId: 2 }, { tabId: 3 }]);
+  assert.deepEqual(restrictedTabs(), []);
   assert.deepEqual(
     [1, 2, 3].map((tabId) => tabState(tabId).isReported),
     [false, true, true],

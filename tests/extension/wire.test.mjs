@@ -197,6 +197,14 @@ test('tabUpdated with frames', async (t) => {
   });
 });
 
+test('tabUpdated-restricted', async () => {
+  const browser = browserWith();
+  const socket = await startListed(browser);
+  await assertSends('tabUpdated-restricted', socket, () =>
+    browser.changeTab(412, { url: 'chrome://settings/', status: 'loading' }),
+  );
+});
+
 test('tabNavigated', async () => {
   const browser = browserWith();
   const socket = await startListed(browser);

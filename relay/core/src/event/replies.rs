@@ -59,6 +59,9 @@ impl Core {
                 self.answer_close(caller);
                 self.on_tab_removed(tab_id);
             }
+            Continuation::Navigated { caller, tab_id } => {
+                self.on_navigated(caller, tab_id, result);
+            }
             Continuation::Late => {
                 self.on_late_success(debuggee.map(|debuggee| debuggee.tab_id), result);
             }
@@ -234,6 +237,7 @@ impl Core {
             }
             Continuation::Created { .. }
             | Continuation::Closed { .. }
+            | Continuation::Navigated { .. }
             | Continuation::Late
             | Continuation::Ignore
             | Continuation::Probe => {

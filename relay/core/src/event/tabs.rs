@@ -59,10 +59,12 @@ impl Core {
         // A list is complete: a tab without frames has none.
         report.frames.get_or_insert_default();
         let (tab_id, attached) = (TabId(report.tab_id), report.attached);
+        let is_restricted = *report.restricted.get_or_insert(false);
         let tab = self.world.tabs.get(tab_id);
         if let Some(url) = tab.map(|tab| tab.url().to_owned()) {
             self.on_tab_updated(&report);
-            if report.url.as_ref().is_some_and(|reported| *reported != url) {
+            let is_elsewhere = report.url.as_ref().is_some_and(|reported| *reported != url);
+            if is_elsewhere && !is_restricted {
                 self.end_placeholders(tab_id);
                 self.synthesize_navigation(tab_id);
                 self.on_tab_updated(&report);
@@ -81,7 +83,9 @@ impl Core {
     /// unknown, so it is detached, and attached again if the tab is in use.
     fn replace_attachment(&mut self, tab_id: TabId) {
         self.out.detach(tab_id);
-        if self.world.is_used(tab_id) {
+        let tab = self.world.tabs.get(tab_id);
+        let is_restricted = tab.is_some_and(|tab| tab.is_restricted());
+        if !is_restricted && self.world.is_used(tab_id) {
             self.wake(tab_id);
         }
     }
@@ -136,7 +140,11 @@ impl Core {
         let Some(tab) = self.world.tabs.get_mut(tab_id) else {
             return;
         };
+        let (was_restricted, url) = (tab.is_restricted(), tab.url().to_owned());
         let changed = tab.update(report);
+        if tab.is_restricted() && !(was_restricted && tab.url() == url) {
+            return self.on_tab_restricted(tab_id, report);
+        }
         let is_dormant = tab.is_dormant();
         if let Some(frames) = report.frames.clone() {
             self.on_remote_frames(tab_id, frames);

@@ -38,6 +38,8 @@ pub enum Continuation {
         caller: Option<Caller>,
         tab_id: TabId,
     },
+    /// A tab was navigated without the debugger.
+    Navigated { caller: Caller, tab_id: TabId },
     /// A page that was silent for a long time has answered a probe.
     Probe,
     /// The caller already has a timeout error. If the call succeeds anyway, its effect

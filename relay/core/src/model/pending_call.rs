@@ -96,7 +96,9 @@ impl PendingCall {
     /// The client's request that gets an error if this call fails.
     pub fn caller(&self) -> Option<Caller> {
         match &self.continuation {
-            Continuation::Reply { caller, .. } | Continuation::Created { caller } => Some(*caller),
+            Continuation::Reply { caller, .. }
+            | Continuation::Created { caller }
+            | Continuation::Navigated { caller, .. } => Some(*caller),
             Continuation::Closed { caller, .. } => *caller,
             _ => None,
         }

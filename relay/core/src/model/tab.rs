@@ -52,6 +52,8 @@ pub struct Tab {
     dialog_is_open: bool,
     /// The pending request for the next document; see `awaited_document`.
     awaited_document: Option<String>,
+    /// The page is one that Chrome does not let extensions debug.
+    is_restricted: bool,
     /// The renderer has crashed and the page was not reloaded yet.
     is_crashed: bool,
     frames: Frames,
@@ -97,6 +99,7 @@ impl Tab {
             lifecycle: BTreeSet::new(),
             dialog_is_open: false,
             awaited_document: None,
+            is_restricted: report.restricted == Some(true),
             is_crashed: false,
             frames: Frames::default(),
             auto_attach: None,
@@ -135,6 +138,7 @@ impl Tab {
     /// Applies a report of the extension. Returns whether URL or title changed.
     pub fn update(&mut self, report: &TabReport) -> bool {
         self.status = report.status.unwrap_or(self.status);
+        self.is_restricted = report.restricted.unwrap_or(self.is_restricted);
         let mut changed = false;
         for (field, reported) in [
             (&mut self.url, &report.url),
@@ -153,6 +157,10 @@ impl Tab {
         let changed = self.url != url;
         self.url = url;
         changed
+    }
+
+    pub fn is_restricted(&self) -> bool {
+        self.is_restricted
     }
 
     pub fn was_created_by(&self, client_id: ClientId) -> bool {

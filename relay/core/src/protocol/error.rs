@@ -47,6 +47,10 @@ pub enum CdpError {
     Detached(String),
     #[error("The tab was closed.")]
     TabClosed,
+    #[error(
+        "The tab shows {0}, and Chrome does not let extensions use that page. Navigate the tab elsewhere with Page.navigate, or close it."
+    )]
+    Restricted(String),
     #[error("{0}")]
     Refused(String),
     /// Chrome's own error, forwarded unchanged.
@@ -86,6 +90,7 @@ impl CdpError {
             | Self::PageCrashed
             | Self::Detached(_)
             | Self::TabClosed
+            | Self::Restricted(_)
             | Self::Refused(_) => -32000,
         }
     }

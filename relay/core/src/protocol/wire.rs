@@ -237,6 +237,8 @@ pub struct TabReport {
     pub attached: bool,
     /// The cross-process frames of its document.
     pub frames: Option<Vec<RemoteFrame>>,
+    /// Whether the tab shows a page that Chrome does not let extensions debug.
+    pub restricted: Option<bool>,
 }
 
 /// A frame in a process of its own, which is a target of its own.

@@ -20,6 +20,10 @@ impl Core {
             return;
         };
         let frames = tab.become_dormant();
+        if tab.is_loading() {
+            // The debugger cannot report the rest of it any more.
+            tab.reset_lifecycle();
+        }
         self.world.forget_real_scripts(tab_id);
         let page = Target::Page(tab_id);
         for frame in frames.children().rev() {

@@ -92,6 +92,9 @@ impl Core {
             self.note_use(caller.session_id, tab_id, &request);
             return self.forward(caller, &Debuggee::page(tab_id), &request);
         }
+        if tab.is_dormant() && tab.is_restricted() {
+            return self.handle_restricted(caller, tab_id, &request);
+        }
         self.wait_for_tab(caller, tab_id, request)
     }
 

@@ -7,5 +7,6 @@ mod detach;
 mod dormant;
 mod frame;
 mod late_join;
+mod restricted;
 mod steps;
 mod wake;

@@ -336,12 +336,18 @@ impl Core {
 
 /// Chrome's reason, and what the person can do about it.
 fn explain_attach_error(error: &CdpError) -> CdpError {
+    if matches!(error, CdpError::Restricted(_)) {
+        return error.clone();
+    }
     let reason = error.to_string();
     let reason = reason.trim_end_matches('.');
     let advice = if reason.contains("Another debugger is already attached") {
         // DevTools and other extensions are no obstacle: this is an earlier debugger of our own.
         " Reload the extension at chrome://extensions, then try again."
-    } else if reason.contains("is a restricted page") || reason.contains("Cannot access") {
+    } else if reason.contains("is a restricted page")
+        || reason.contains("Cannot access")
+        || reason.contains("cannot be scripted")
+    {
         " Chrome does not let extensions debug this page."
     } else if reason.contains("Cannot attach to this target") || reason.contains("by policy") {
         " Chrome does not let extensions debug this page, or a policy forbids it: run `tabwire doctor`."

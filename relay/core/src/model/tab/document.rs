@@ -105,6 +105,10 @@ impl Tab {
             .collect()
     }
 
+    pub fn is_loading(&self) -> bool {
+        matches!(self.status, LoadStatus::Loading | LoadStatus::Interactive)
+    }
+
     pub fn has_sent_lifecycle(&self, name: &str) -> bool {
         self.lifecycle.contains(name)
     }

@@ -6,6 +6,7 @@ mod frames;
 mod init;
 mod playwright_helper;
 mod release;
+mod restricted;
 mod stable_ids;
 mod tab_events;
 mod title;

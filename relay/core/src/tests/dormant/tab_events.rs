@@ -91,6 +91,20 @@ fn tab_that_loses_its_debugger_wakes_in_the_same_state() {
 }
 
 #[test]
+fn reports_the_load_of_a_page_that_lost_its_debugger_while_loading() {
+    let (mut script, page, _) = initialized_page();
+    script.make_live(&page);
+    for (status, has_loaded) in [("loading", false), ("complete", true)] {
+        script.extension_event("tabUpdated", json!({ "tabId": 1, "status": status }));
+        script.detach_debugger(1, "target_closed");
+        let received = script.received(&page);
+        let mut lifecycle = received.events("Page.lifecycleEvent");
+        let loaded = lifecycle.any(|params| params["name"] == "load");
+        assert_eq!(loaded, has_loaded, "{status}");
+    }
+}
+
+#[test]
 fn sessions_end_when_the_user_cancels_the_debugger() {
     let (mut script, page, _) = initialized_page();
     script.make_live(&page);

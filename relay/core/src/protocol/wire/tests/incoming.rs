@@ -81,6 +81,7 @@ fn created_tab_has_target_status_and_opener() {
         window_id: Some(7),
         attached: false,
         frames: None,
+        restricted: None,
     };
     assert_eq!(params::<TabReport>("tabCreated"), expected);
 }
@@ -121,6 +122,18 @@ fn update_omits_what_did_not_change() {
 }
 
 #[test]
+fn update_reports_a_restricted_page() {
+    let expected = TabReport {
+        tab_id: 412,
+        url: Some("chrome://settings/".to_owned()),
+        status: Some(LoadStatus::Loading),
+        restricted: Some(true),
+        ..TabReport::default()
+    };
+    assert_eq!(params::<TabReport>("tabUpdated-restricted"), expected);
+}
+
+#[test]
 fn navigation_reports_whether_the_document_stays_the_same() {
     let navigated: TabNavigated = params("tabNavigated");
     assert_eq!(navigated.tab_id, TabId(412));
@@ -151,6 +164,7 @@ fn replaced_tab_identifies_the_old_tab_and_describes_the_new_one() {
         window_id: Some(7),
         attached: false,
         frames: None,
+        restricted: None,
     };
     assert_eq!(replaced.added, expected);
 }
@@ -234,6 +248,7 @@ fn parses_the_list_of_tabs() {
             window_id: Some(7),
             attached: true,
             frames: Some(vec![remote_frame()]),
+            restricted: None,
         },
         TabReport {
             tab_id: 415,
