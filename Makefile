@@ -9,7 +9,7 @@ NODE_TEST := node --test --test-timeout=240000
 SUBMAKE := $(MAKE) --no-print-directory
 
 .DEFAULT_GOAL := help
-.PHONY: help run build fmt check test bench chaos test-clients fuzz deny clean check-rust check-js test-core test-rust test-node chromium chromedriver python
+.PHONY: help run build fmt check test bench chaos test-clients coverage fuzz deny clean check-rust check-js test-core test-rust test-node chromium chromedriver python
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +54,9 @@ chaos: chromium $(NPM_READY) ## Kill browsers and relays over and over, and look
 test-clients: chromium chromedriver python $(NPM_READY) ## Run every supported client, or those in CLIENTS, and write the table of docs/clients.md
 	cargo build --package tabwire --quiet
 	cd tests && node clients/battery/main.mjs $(CLIENTS)
+
+coverage: ## Write the tables of docs/coverage.md: what the relay does with each method of CDP
+	TABWIRE_WRITE_COVERAGE=1 cargo test --package tabwire-core --quiet coverage
 
 fuzz: ## Fuzz the WebSocket codec and its handshake, one minute per target
 	@cargo fuzz --version >/dev/null 2>&1 || { echo "cargo-fuzz is not installed. Run \`cargo install --locked cargo-fuzz\`, then try again."; exit 1; }

@@ -8,7 +8,7 @@ import { controlDownload, onTabUsed, watchDownloads } from './downloads.js';
 import { onClick } from './focus_guard.js';
 import { mayUploadFolder, refuseHiddenFolder } from './folder_upload.js';
 import { hasPermissions, setPermissions } from './permissions.js';
-import { checkNavigation, isRestricted } from './policy.js';
+import { checkNavigation, isRestricted, RESTRICTION } from './policy.js';
 import { describeTab } from './tab_reports.js';
 import { activateTab, createTab, listTabs, loadDiscarded } from './tabs.js';
 
@@ -46,10 +46,9 @@ const handlers = {
     window,
   }) => {
     if (isRestricted(url)) {
-      throw new Error(
-        `Cannot open ${url}. Use a full URL, such as https://example.com/. ` +
-          "Chrome's own pages are not available.",
-      );
+      const isValid = URL.canParse(url);
+      const reason = isValid ? RESTRICTION : 'Use a full URL, such as https://example.com/.';
+      throw new Error(`Cannot open ${url}. ${reason}`);
     }
     const tabId = await createTab({ url, newWindow, active, window });
     if (!attaches) {

@@ -19,6 +19,11 @@ const RESTRICTED_SCHEMES = [
   'vivaldi:',
 ];
 
+/** For errors. */
+export const RESTRICTION =
+  "Chrome does not let extensions use its own pages, the Web Store, other extensions' pages and " +
+  'view-source. A browser that was started with `tabwire launch --direct` can.';
+
 /** @param {string | undefined} url A tab without a URL shows an empty page. */
 export function isRestricted(url) {
   if (!url) {
@@ -50,9 +55,6 @@ export function isRestricted(url) {
  */
 export function checkNavigation(url) {
   if (typeof url === 'string' && URL.canParse(url) && isRestricted(url)) {
-    throw new Error(
-      `Cannot navigate to ${url}. Chrome does not let extensions use its own pages, the Web Store, ` +
-        "other extensions' pages and view-source.",
-    );
+    throw new Error(`Cannot navigate to ${url}. ${RESTRICTION}`);
   }
 }

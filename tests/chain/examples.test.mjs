@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { copyFile, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { copyFile, cp, mkdtemp, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
@@ -74,6 +74,27 @@ test('the Puppeteer example counts tabs and collects links', () =>
     assert.match(output, /^Open tabs: 2$/m);
     assert.match(output, /^Title: Home$/m);
     assert.match(output, new RegExp(`^Link: ${shared.site.url('/next')}$`, 'm'));
+  }));
+
+test('the tests of the Playwright Test example pass in the existing context', () =>
+  leavingNothing(async () => {
+    const folder = await mkdtemp(path.join(TESTS, '.example-'));
+    try {
+      await cp(path.join(EXAMPLES, 'playwright_test'), folder, { recursive: true });
+      const cli = path.join(TESTS, 'node_modules/@playwright/test/cli.js');
+      const { stdout } = await promisify(execFile)(
+        process.execPath,
+        [cli, 'test', '--output', 'results'],
+        {
+          cwd: folder,
+          env: { ...environment(), EXAMPLE_ADDRESS: shared.site.url('/') },
+          timeout: 60_000,
+        },
+      );
+      assert.match(stdout, /^ +2 passed/m);
+    } finally {
+      await rm(folder, { recursive: true });
+    }
   }));
 
 const skip = existsSync(PYTHON) ? false : 'run `make python` to install Playwright for Python';

@@ -96,3 +96,44 @@ test('refusing a method attaches no debugger', async () => {
     assert.deepEqual(await attachedUrls(shared.chain), []);
   });
 });
+
+/** What users of a library read: what Chrome does not let extensions do, and the alternative. */
+const rejectsWith = (promise, reason) =>
+  assert.rejects(promise, (error) => {
+    assert.match(error.message, reason);
+    assert.match(error.message, /`tabwire launch --direct`/);
+    return true;
+  });
+
+test('Playwright shows why something is refused, and what has it', () =>
+  shared.withPlaywright(async ({ browser, context }) => {
+    const page = await context.newPage();
+    const session = await context.newCDPSession(page);
+    await rejectsWith(browser.newContext(), /only context.*browser\.contexts\(\)\[0\]/);
+    await rejectsWith(browser.newPage(), /only context/);
+    await rejectsWith(page.coverage.startJSCoverage(), /profile code or measure its coverage/);
+    await rejectsWith(page.requestGC(), /collect garbage/);
+    await rejectsWith(session.send('HeapProfiler.takeHeapSnapshot'), /take heap snapshots/);
+    // What works instead.
+    await page.goto(shared.site.url('/page'));
+    await page.coverage.startCSSCoverage();
+    assert.deepEqual(await page.coverage.stopCSSCoverage(), []);
+    await browser.startTracing(page);
+    await page.reload();
+    const trace = JSON.parse(String(await browser.stopTracing()));
+    assert.ok(trace.traceEvents.length > 0);
+    // Playwright does not start another one after this.
+    await rejectsWith(browser.startTracing(), /only the process of a page.*session of a page/);
+  }));
+
+test('Puppeteer shows why something is refused, and what has it', () =>
+  shared.withPuppeteer(async (browser) => {
+    const page = await browser.newPage();
+    await rejectsWith(browser.createBrowserContext(), /only context/);
+    await rejectsWith(page.coverage.startJSCoverage(), /profile code or measure its coverage/);
+    await rejectsWith(page.captureHeapSnapshot({ path: '/dev/null' }), /take heap snapshots/);
+    assert.ok((await page.metrics()).JSHeapUsedSize > 0);
+    await page.tracing.start();
+    assert.ok((await page.tracing.stop()).length > 0);
+    await page.close();
+  }));

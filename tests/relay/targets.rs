@@ -169,7 +169,7 @@ async fn rejects_browser_contexts_other_than_the_default() {
         let error = client
             .error(method, json!({ "browserContextId": "x" }))
             .await;
-        assert_message(&error, "own profile");
+        assert_message(&error, "the user's profile");
     }
 }
 

@@ -47,7 +47,10 @@ impl Core {
             BrowserCommand::GrantPermissions => self.grant_permissions(caller, request),
             BrowserCommand::SetPermission => self.set_permission(caller, request),
             BrowserCommand::ResetPermissions => self.reset_permissions(caller, request),
-            BrowserCommand::Unknown => Err(refused::error(&request.method)),
+            BrowserCommand::Unknown => Err(match target {
+                Target::Browser => refused::error_in_browser(&request.method),
+                _ => refused::error(&request.method),
+            }),
         }
     }
 

@@ -57,10 +57,18 @@ impl Core {
             }))),
             "Target.createBrowserContext" | "Target.disposeBrowserContext" => {
                 Err(CdpError::Refused(format!(
-                    "{}: the browser has only one context, the user's own profile. Use the default context (Playwright: browser.contexts()[0]).",
+                    "{}: Chrome does not let extensions divide the user's profile, so it is the only context. Use it (Playwright: browser.contexts()[0]), or a browser that was started with `tabwire launch --direct`.",
                     request.method
                 )))
             }
+            "Target.autoAttachRelated" => Err(CdpError::Refused(format!(
+                "{}: the relay does not relate targets to each other. Use Target.setAutoAttach or Target.attachToTarget.",
+                request.method
+            ))),
+            "Target.sendMessageToTarget" => Err(CdpError::Refused(format!(
+                "{}: only flat sessions are supported. Send the message itself, with its sessionId.",
+                request.method
+            ))),
             other => Err(refused::error(other)),
         }
     }

@@ -19,6 +19,13 @@ pub enum CdpError {
         method: String,
         reason: &'static str,
     },
+    #[error(
+        "'{method}' wasn't found: {reason}. Send it in the session of a page. A browser that was started with `tabwire launch --direct` has it for the whole browser."
+    )]
+    OnlyInPages {
+        method: String,
+        reason: &'static str,
+    },
     #[error("{method}: invalid parameters: {reason}")]
     InvalidParams { method: String, reason: String },
     #[error("Session with given id not found.")]
@@ -77,7 +84,9 @@ impl CdpError {
         match self {
             Self::NotJson(_) => -32700,
             Self::InvalidRequest(_) => -32600,
-            Self::MethodNotFound(_) | Self::NotForExtensions { .. } => -32601,
+            Self::MethodNotFound(_) | Self::NotForExtensions { .. } | Self::OnlyInPages { .. } => {
+                -32601
+            }
             Self::InvalidParams { .. } => -32602,
             Self::SessionNotFound => -32001,
             Self::Chrome { code, .. } => *code,

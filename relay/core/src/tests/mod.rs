@@ -6,6 +6,7 @@ mod breakpoints;
 mod browser;
 mod children;
 mod closing;
+mod coverage;
 mod dormant;
 mod downloads;
 mod extension_link;

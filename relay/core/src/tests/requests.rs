@@ -52,6 +52,31 @@ fn refuses_what_chrome_never_grants_without_waking_the_tab() {
 }
 
 #[test]
+fn names_what_chrome_does_not_let_extensions_do() {
+    let mut script = Script::with_tabs(1);
+    let (client, pages) = script.auto_attached_client();
+    for (method, reason) in [
+        ("Profiler.enable", "coverage"),
+        ("HeapProfiler.takeHeapSnapshot", "heap snapshots"),
+        ("Memory.getDOMCounters", "Performance.getMetrics"),
+        ("DOMStorage.getDOMStorageItems", "localStorage"),
+        ("Security.setIgnoreCertificateErrors", "certificates"),
+        ("Extensions.loadUnpacked", "other extensions"),
+        ("Target.createBrowserContext", "browser.contexts()[0]"),
+    ] {
+        let (_, message) = script.request_error(&pages[0], method, json!({}));
+        assert!(message.contains(method), "{message}");
+        assert!(message.contains(reason), "{message}");
+        assert!(message.contains("tabwire launch --direct"), "{message}");
+    }
+    let (code, message) = script.request_error(client, "Tracing.start", json!({}));
+    assert_eq!(code, -32601);
+    assert!(message.contains("only the process of a page"), "{message}");
+    assert!(message.contains("the session of a page"), "{message}");
+    assert!(message.contains("tabwire launch --direct"), "{message}");
+}
+
+#[test]
 fn answers_malformed_messages_with_an_error() {
     let mut script = Script::with_tabs(1);
     let client = script.connect_client();

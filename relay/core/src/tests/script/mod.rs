@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-pub use self::clients::Session;
+pub use self::clients::{Endpoint, Session};
 pub use self::fixtures::*;
 pub use self::messages::{Call, Calls, Messages};
 pub use crate::ids::ClientId;
