@@ -59,6 +59,7 @@ impl Simulation {
             Step::Wait(seconds) => self.wait(Duration::from_secs(u64::from(seconds))),
             Step::CreateTab(n) => self.create_tab(n),
             Step::NavigateTab(n) => self.navigate_tab(n),
+            Step::RestrictTab(n) => self.restrict_tab(n),
             Step::RemoveTab(n) => self.remove_tab(n),
             Step::DetachDebugger { tab, by_user } => self.detach_debugger(tab, by_user),
         }
@@ -269,12 +270,24 @@ impl Simulation {
             self.browser.activate_prerendered(tab, n);
         }
         let url = format!("https://site/{n}");
-        let loading = json!({ "tabId": tab, "status": "loading", "url": url });
+        let mut loading = json!({ "tabId": tab, "status": "loading", "url": url });
+        loading["restricted"] = false.into();
         self.extension_event("tabUpdated", loading);
         let navigated = json!({ "tabId": tab, "url": url, "sameDocument": n.is_multiple_of(3) });
         self.extension_event("tabNavigated", navigated);
         let complete = json!({ "tabId": tab, "status": "complete", "title": format!("t{n}") });
         self.extension_event("tabUpdated", complete);
+    }
+
+    fn restrict_tab(&mut self, n: usize) {
+        let tab = self.browser.tab(n);
+        // Chrome detaches the debugger, except from some pages.
+        if n.is_multiple_of(2) && self.browser.detach(tab) {
+            let params = json!({ "tabId": tab, "reason": "target_closed" });
+            self.extension_event("tabDetached", params);
+        }
+        let params = json!({ "tabId": tab, "url": format!("chrome://{n}/"), "restricted": true });
+        self.extension_event("tabUpdated", params);
     }
 
     fn remove_tab(&mut self, n: usize) {

@@ -29,6 +29,8 @@ pub enum Step {
     ReplyToAll,
     CreateTab(usize),
     NavigateTab(usize),
+    /// The tab goes to a page that extensions cannot debug.
+    RestrictTab(usize),
     RemoveTab(usize),
     DetachDebugger {
         tab: usize,
@@ -99,6 +101,7 @@ fn tab_step() -> impl Strategy<Value = Step> {
     prop_oneof![
         2 => select().prop_map(Step::CreateTab),
         3 => select().prop_map(Step::NavigateTab),
+        1 => select().prop_map(Step::RestrictTab),
         1 => select().prop_map(Step::RemoveTab),
         2 => (select(), any::<bool>())
             .prop_map(|(tab, by_user)| Step::DetachDebugger { tab, by_user }),
