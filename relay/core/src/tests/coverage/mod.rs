@@ -44,7 +44,15 @@ enum Observed {
 }
 
 /// Calls that the extension carries out without the debugger.
-const EMULATING: [&str; 4] = ["browserCommand", "createTab", "closeTab", "activateTab"];
+const EMULATING: [&str; 7] = [
+    "browserCommand",
+    "createTab",
+    "closeTab",
+    "activateTab",
+    "watchDownloads",
+    "controlDownload",
+    "setPermissions",
+];
 
 /// Sends a command and looks at what the relay does.
 fn observe(script: &mut Script, to: impl Endpoint, method: &Method) -> Observed {
@@ -54,6 +62,10 @@ fn observe(script: &mut Script, to: impl Endpoint, method: &Method) -> Observed 
     let received = script.received(to);
     let calls = script.calls();
     if received.has_reply(id) && received.reply(id)["error"].is_object() {
+        if received.error(id) == "No download item found for the given GUID" {
+            // It would be cancelled by the extension.
+            return Observed::SentToExtension;
+        }
         assert!(calls.is_empty(), "{}: fails and {calls:?}", method.name);
         return Observed::Failed(received.error(id).to_owned());
     }
@@ -197,6 +209,9 @@ fn known_value(method: &str, parameter: &str) -> Option<Value> {
         (_, "targetId" | "frameId") => Some(json!("T1")),
         (_, "flatten" | "autoAttach" | "discover") => Some(json!(true)),
         ("Target.createTarget", "url") => Some(json!("https://site/new")),
+        ("Browser.grantPermissions", "permissions") => Some(json!(["geolocation"])),
+        ("Browser.setPermission", "permission") => Some(json!({ "name": "geolocation" })),
+        ("Browser.setPermission", "setting") => Some(json!("granted")),
         _ => None,
     }
 }
