@@ -5,67 +5,26 @@
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { FIXTURES_DIR } from '../harness/processes.mjs';
 import { FakeBrowser, FakePort, settle } from './fake_chrome.mjs';
 import { FakeSocket } from './fake_socket.mjs';
+import {
+  assertSends,
+  browserWith,
+  callWorker,
+  fixture,
+  FOLDER,
+  startListed,
+  used,
+} from './wire_fixtures.mjs';
 import { startConnected, startWorker } from './worker.mjs';
 
-const FOLDER = path.join(FIXTURES_DIR, 'wire');
 const CHILD = '0F1E2D3C4B5A69788796A5B4C3D2E1F0';
 /** The secret, nonces and proofs of the handshake in the fixtures. */
 const HANDSHAKE = JSON.parse(readFileSync(path.join(FIXTURES_DIR, 'handshake.json'), 'utf8'));
-const used = new Set();
-
-async function fixture(name, direction) {
-  const content = JSON.parse(await readFile(path.join(FOLDER, `${name}.json`), 'utf8'));
-  assert.equal(content.direction, direction);
-  used.add(name);
-  return content.message;
-}
-
-/** A browser with tab 412, which is the one in the fixtures, and other tabs. */
-const browserWith = (...others) =>
-  new FakeBrowser(
-    {
-      id: 412,
-      url: 'https://example.org/',
-      title: 'Example',
-      windowId: 7,
-      targetId: 'A1B2C3D4E5F60718293A4B5C6D7E8F90',
-    },
-    ...others,
-  );
-
-/** A worker with a relay that has listed the tabs. */
-async function startListed(browser) {
-  const socket = await startConnected(browser);
-  socket.receive({ id: 100, method: 'listTabs' });
-  await settle();
-  socket.frames.length = 0;
-  return socket;
-}
-
-/** Checks that `act` makes the worker send this message in one frame. */
-async function assertSends(name, socket, act) {
-  const message = await fixture(name, 'to-relay');
-  await act();
-  await settle();
-  assert.equal(socket.frames.length, 1);
-  assert.deepEqual(JSON.parse(socket.frames[0]), message);
-}
-
-/** Sends this call to the worker and returns the result. */
-async function callWorker(name, socket) {
-  const message = await fixture(name, 'to-extension');
-  socket.receive(message);
-  await settle();
-  const reply = socket.messages.find(({ id }) => id === message.id);
-  assert.ok(reply && !('error' in reply), `${name}: ${JSON.stringify(reply)}`);
-  return reply.result;
-}
 
 // ---- to the relay ----
 

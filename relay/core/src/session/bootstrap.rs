@@ -92,8 +92,9 @@ impl Core {
     /// Chrome has attached a frame that has accepted chromedriver's script before.
     pub(crate) fn run_keepers_in_frame(&mut self, session_id: SessionId, child: &Debuggee) {
         let session = self.world.sessions.get(session_id);
-        let scripts = session.map(|session| session.journal().main_world_scripts().collect());
-        for source in scripts.unwrap_or_else(Vec::new) {
+        let scripts = session.map(|session| session.journal().main_world_scripts());
+        let scripts: Vec<String> = scripts.into_iter().flatten().collect();
+        for source in scripts {
             let params = serde_json::json!({ "expression": source }).to_string();
             if keeper_script(&params).is_some() {
                 self.out.command_ignored(child, "Runtime.evaluate", &params);

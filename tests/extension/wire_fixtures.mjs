@@ -1,0 +1,60 @@
+/** The messages in `fixtures/wire/`, and a worker that sends or receives them. */
+
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { FIXTURES_DIR } from '../harness/processes.mjs';
+import { FakeBrowser, settle } from './fake_chrome.mjs';
+import { startConnected } from './worker.mjs';
+
+export const FOLDER = path.join(FIXTURES_DIR, 'wire');
+/** The names of the fixtures that a test has used. */
+export const used = new Set();
+
+export async function fixture(name, direction) {
+  const content = JSON.parse(await readFile(path.join(FOLDER, `${name}.json`), 'utf8'));
+  assert.equal(content.direction, direction);
+  used.add(name);
+  return content.message;
+}
+
+/** A browser with tab 412, which is the one in the fixtures, and other tabs. */
+export const browserWith = (...others) =>
+  new FakeBrowser(
+    {
+      id: 412,
+      url: 'https://example.org/',
+      title: 'Example',
+      windowId: 7,
+      targetId: 'A1B2C3D4E5F60718293A4B5C6D7E8F90',
+    },
+    ...others,
+  );
+
+/** A worker with a relay that has listed the tabs. */
+export async function startListed(browser) {
+  const socket = await startConnected(browser);
+  socket.receive({ id: 100, method: 'listTabs' });
+  await settle();
+  socket.frames.length = 0;
+  return socket;
+}
+
+/** Checks that `act` makes the worker send this message in one frame. */
+export async function assertSends(name, socket, act) {
+  const message = await fixture(name, 'to-relay');
+  await act();
+  await settle();
+  assert.equal(socket.frames.length, 1);
+  assert.deepEqual(JSON.parse(socket.frames[0]), message);
+}
+
+/** Sends this call to the worker and returns the result. */
+export async function callWorker(name, socket) {
+  const message = await fixture(name, 'to-extension');
+  socket.receive(message);
+  await settle();
+  const reply = socket.messages.find(({ id }) => id === message.id);
+  assert.ok(reply && !('error' in reply), `${name}: ${JSON.stringify(reply)}`);
+  return reply.result;
+}
