@@ -8,7 +8,7 @@ import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { readFile, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 
@@ -117,7 +117,6 @@ const preferences = (folder) => ({
 async function startWithLoadedExtension(folder) {
   return startChromium({
     prepare: async (userData) => {
-      await mkdir(path.join(userData, 'Default'));
       const file = path.join(userData, 'Default/Preferences');
       await writeFile(file, JSON.stringify(preferences(folder)));
     },
