@@ -18,7 +18,7 @@ const STATUS_TIMEOUT_MS = 2_000;
 const WAKE_TIMEOUT_MS = 2_000;
 
 /** @typedef {{ browser: Browser, context: BrowserContext }} Connection */
-/** @typedef {{ event: 'page' | 'opened', target: string | undefined }} PageEvent */
+/** @typedef {{ event: 'page' | 'opened' | 'kept', target: string | undefined, explicit?: boolean }} PageEvent */
 /** @typedef {{ index: number, target: string | undefined, title: string, url: string, inUse: boolean }} Tab */
 
 /**
@@ -51,6 +51,9 @@ export class BrowserLink {
   #ids = new WeakMap();
   /** @type {WeakSet<Page>} */
   #crashed = new WeakSet();
+  /** The tabs that this session has opened. @type {WeakSet<Page>} */
+  #opened = new WeakSet();
+  #isEnsuringPage = false;
   #notify;
 
   /** @param {(event: PageEvent) => void} notify */
@@ -101,7 +104,16 @@ export class BrowserLink {
     }
     this.#connection = { browser, context };
     context.pages().forEach((page) => this.#track(page));
-    context.on('page', (page) => this.#track(page));
+    context.on('page', (page) => {
+      this.#track(page);
+      this.#reportPopup(page);
+    });
+    const open = context.newPage.bind(context);
+    context.newPage = async () => {
+      const page = await open();
+      this.#reportOpened(page, !this.#isEnsuringPage);
+      return page;
+    };
     context.on('frameattached', (frame) => this.#ids.set(frame, frameIdOf(frame)));
     this.#page = this.pageOf(this.#target);
     return previous;
@@ -109,6 +121,25 @@ export class BrowserLink {
 
   async release() {
     await this.#connection?.browser.close();
+  }
+
+  /** @param {Page} page @param {boolean} explicit whether the code asked for it */
+  #reportOpened(page, explicit) {
+    this.#opened.add(page);
+    this.#notify({ event: 'opened', target: this.idOf(page), explicit });
+  }
+
+  /** What a tab of the agent opens is the agent's, too. @param {Page} page */
+  async #reportPopup(page) {
+    const opener = await page.opener().catch(() => null);
+    if (opener && this.#opened.has(opener)) {
+      this.#reportOpened(page, true);
+    }
+  }
+
+  /** Leaves a tab open when the session ends. @param {Page} page */
+  keep(page) {
+    this.#notify({ event: 'kept', target: this.idOf(page) });
   }
 
   /** @param {Page} page */
@@ -177,9 +208,9 @@ export class BrowserLink {
       return { page: this.page, isNew: false };
     }
     const wasClosed = this.#target !== undefined;
-    const page = await this.context.newPage();
+    this.#isEnsuringPage = true;
+    const page = await this.context.newPage().finally(() => (this.#isEnsuringPage = false));
     this.page = page;
-    this.#notify({ event: 'opened', target: this.#target });
     const note = wasClosed
       ? 'The tab in use was closed or is in another browser. `page` is a new, empty tab.'
       : undefined;

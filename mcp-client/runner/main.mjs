@@ -6,7 +6,8 @@
  *   → {id, do: "execute", code, audience, …}   ← {event: "output", text} as it is printed, then {id, ok: {text, images}, error?}
  *   → {id, do: "tabs" | "use" | "close" | "release", …}
  *   ← {event: "page", target}                the page in use has changed
- *   ← {event: "opened", target}              a tab was opened because the code needed a page
+ *   ← {event: "opened", target, explicit}    a tab was opened: by the code, or because it needed a page
+ *   ← {event: "kept", target}                the code wants a tab to stay open
  *
  * The token of the relay and the user's secrets must never appear on stdout.
  */

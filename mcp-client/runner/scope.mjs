@@ -72,6 +72,12 @@ export class Scope {
       console: this.#output.console(),
       output: this.#output.slice,
       pages: () => this.#link.context.pages(),
+      keep: (/** @type {any} */ page = this.#link.page) => {
+        if (!isPage(page)) {
+          throw new TypeError(`keep takes a page of this browser, not ${show(page)}`);
+        }
+        this.#link.keep(page);
+      },
       logs: this.#activity.logs,
       requests: this.#activity.requests,
       dialogs: this.#activity.dialogs,

@@ -31,6 +31,9 @@ use crate::{Settings, relay, stdin};
 /// may be at lunch.
 const HTTP_SESSION_TIMEOUT: Duration = Duration::from_secs(8 * 60 * 60);
 
+/// How long closing the agent's tabs may take when it has gone.
+const FINISH_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// Clones share one session, so that an agent finds its page again over any connection.
 #[derive(Clone)]
 pub struct Server {
@@ -43,18 +46,30 @@ pub struct Server {
     release: Arc<Mutex<Option<JoinHandle<()>>>>,
 }
 
-/// Serves the agent on stdin and stdout until it disconnects.
-pub async fn serve_stdio(settings: Settings) -> Result<(), std::io::Error> {
+/// Serves the agent on stdin and stdout until it disconnects, or until `stop`.
+pub async fn serve_stdio(
+    settings: Settings,
+    stop: impl Future<Output = ()>,
+) -> Result<(), std::io::Error> {
     let server = Server::new(settings);
-    let (input, output) = rmcp::transport::stdio_pipes();
-    let running = match server.serve((stdin::parseable(input), output)).await {
-        Ok(running) => running,
-        // An agent may disconnect before it initializes.
-        Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
-        Err(error) => return Err(std::io::Error::other(error)),
+    let serving = async {
+        let (input, output) = rmcp::transport::stdio_pipes();
+        let starting = server.clone().serve((stdin::parseable(input), output));
+        let running = match starting.await {
+            Ok(running) => running,
+            // An agent may disconnect before it initializes.
+            Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
+            Err(error) => return Err(std::io::Error::other(error)),
+        };
+        running.waiting().await.map_err(std::io::Error::other)?;
+        Ok(())
     };
-    running.waiting().await.map_err(std::io::Error::other)?;
-    Ok(())
+    let outcome = tokio::select! {
+        outcome = serving => outcome,
+        () = stop => Ok(()),
+    };
+    server.finish().await;
+    outcome
 }
 
 /// Streamable HTTP at `/mcp`. The caller must guard it: host, origin and token. All connections
@@ -147,6 +162,13 @@ impl Server {
         drop(session);
         self.release_when_idle().await;
         response
+    }
+
+    /// The agent has gone: stops its code and closes its tabs.
+    async fn finish(&self) {
+        self.resets.send_replace(());
+        let finishing = async { self.session.lock().await.finish().await };
+        let _ = tokio::time::timeout(FINISH_TIMEOUT, finishing).await;
     }
 
     fn has_browser_tools(&self) -> bool {

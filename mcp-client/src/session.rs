@@ -12,7 +12,7 @@ use crate::error::{Audience, Error};
 use crate::progress::Progress;
 use crate::response::{Failure, Report, Response};
 use crate::tabs::{Tab, Tabs, describe};
-use crate::worker::{Reply, Worker};
+use crate::worker::{OpenedTab, Reply, Worker};
 use crate::{Settings, relay, runner};
 
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -33,7 +33,7 @@ pub struct Session {
     port: Option<u16>,
     /// The target id of the current page. It outlives workers and connections.
     target: Option<String>,
-    /// Tabs that were opened only because code needed a page.
+    /// Tabs that are closed when the session ends.
     opened: Vec<String>,
     /// Notes for the next response.
     notes: Vec<String>,
@@ -238,7 +238,13 @@ impl Session {
     fn remember_tabs(&mut self) {
         if let Some(worker) = self.worker.as_mut() {
             self.target = worker.page.clone().or(self.target.take());
-            self.opened.append(&mut worker.opened);
+            let opened = std::mem::take(&mut worker.opened).into_iter();
+            // What a shell's user opens on purpose stays open.
+            let is_own = |tab: &OpenedTab| !tab.explicit || self.audience == Audience::Agent;
+            self.opened
+                .extend(opened.filter(is_own).map(|tab| tab.target));
+            let kept = std::mem::take(&mut worker.kept);
+            self.opened.retain(|target| !kept.contains(target));
         }
     }
 
@@ -321,8 +327,8 @@ impl Session {
         }
     }
 
-    /// Ends a shell's run: closes tabs that were opened only because code needed a page.
-    pub async fn finish(mut self) {
+    /// Ends the session: closes the tabs that it has opened and that nobody wants to keep.
+    pub async fn finish(&mut self) {
         if self.in_call {
             self.end_worker().await;
         }

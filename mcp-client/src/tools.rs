@@ -22,7 +22,7 @@ snapshot({diff: true}) to see what changed. Open tabs belong to the user: work i
 const EXECUTE: &str = "Run Playwright JavaScript in the user's browser. Supports top-level await. Returns the value of the last expression (or `return`) and console output.
 In scope:
 - page: the current tab, kept between calls; assign `page = …` to switch. If there is none, a new background tab opens
-- context, browser: Playwright objects. pages(): all tabs
+- context, browser: Playwright objects. pages(): all tabs. Tabs that you open are closed when you leave; keep(page) leaves one open
 - state: an object kept between calls (variables are not)
 - snapshot(locator?, {search, interactive, diff, depth, offset, compact}): the accessibility tree as text; act on its refs with page.locator('aria-ref=e5'). search: text or RegExp, matching lines only. interactive: only elements to act on. diff: only what changed. compact: false for everything
 - screenshot(locator?, {fullPage, labels}): attaches an image; labels: draws the refs

@@ -37,8 +37,10 @@ pub struct Worker {
     pub output: String,
     /// The target id of the current page.
     pub page: Option<String>,
-    /// Tabs that were opened because code used `page` when there was none.
-    pub opened: Vec<String>,
+    /// Tabs that were opened since they were last taken, and whether they are to stay.
+    pub opened: Vec<OpenedTab>,
+    /// Tabs that the code wants to stay.
+    pub kept: Vec<String>,
 }
 
 /// A line from the worker.
@@ -54,7 +56,17 @@ enum FromWorker {
 enum Event {
     Output { text: String },
     Page { target: String },
-    Opened { target: String },
+    Opened(OpenedTab),
+    Kept { target: String },
+}
+
+/// A tab that the session has opened.
+#[derive(Debug, Clone, Deserialize, PartialEq, Eq)]
+pub struct OpenedTab {
+    pub target: String,
+    /// Whether the code asked for it. Otherwise it was opened because the code used `page` when there
+    /// was none.
+    pub explicit: bool,
 }
 
 #[derive(Deserialize)]
@@ -92,6 +104,7 @@ impl Worker {
             output: String::new(),
             page: None,
             opened: Vec::new(),
+            kept: Vec::new(),
         })
     }
 
@@ -128,7 +141,8 @@ impl Worker {
         match serde_json::from_str(line).map_err(unparseable)? {
             FromWorker::Event(Event::Output { text }) => self.output.push_str(&text),
             FromWorker::Event(Event::Page { target }) => self.page = Some(target),
-            FromWorker::Event(Event::Opened { target }) => self.opened.push(target),
+            FromWorker::Event(Event::Opened(tab)) => self.opened.push(tab),
+            FromWorker::Event(Event::Kept { target }) => self.kept.push(target),
             FromWorker::Reply(reply) if reply.id == self.last_id => return Ok(Some(reply)),
             FromWorker::Reply(_) => {}
         }

@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { startAgent } from '../harness/agent.mjs';
-import { useChain } from '../harness/chain.mjs';
-import { startChain, until } from '../harness/processes.mjs';
+import { actOnTab, useChain, userTabs } from '../harness/chain.mjs';
+import { startChain, until, untilEqual } from '../harness/processes.mjs';
 
 /** The first button adds an item before the others. The buttons of items put their number into the title. */
 const LIST = `<title>List</title><button onclick="add()">Add</button><ul></ul><iframe name="inner" srcdoc="<button onclick='top.document.title = 1'>Inner</button>"></iframe>
@@ -304,4 +304,26 @@ test('actions and navigations time out as the options say', () => {
     assert.match(navigation, /Timeout 700ms exceeded/);
     await textOf(agent.execute('await page.close()'));
   });
+});
+
+test('closes the tabs that the agent opened when it leaves, unless it keeps them', async () => {
+  const { relay } = shared.chain;
+  const agent = await startAgent({ home: relay.home, port: relay.port });
+  const url = (name) => shared.site.url(`/list?${name}`);
+  await agent.execute(`await page.goto('${url('own')}')`);
+  await agent.execute(
+    `const kept = await context.newPage(); await kept.goto('${url('kept')}'); keep(kept)`,
+  );
+  await agent.execute(`await (await context.newPage()).goto('${url('second')}')`);
+  await agent.execute(
+    `const [popup] = await Promise.all([page.waitForEvent('popup'), page.evaluate((url) => { open(url); }, '${url('popup')}')]); await popup.waitForLoadState()`,
+  );
+  await agent.stop();
+  const open = async () =>
+    (await userTabs(shared.chain))
+      .map((tab) => tab.url)
+      .filter((each) => each.includes('/list?'))
+      .sort();
+  await untilEqual('only what the agent kept is open', open, [url('kept')]);
+  await actOnTab(shared.chain, url('kept'), 'remove');
 });

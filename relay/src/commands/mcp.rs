@@ -78,15 +78,12 @@ pub async fn run(options: &McpOptions) -> Result<ExitCode, Error> {
         );
     }
     let mut stop = StopSignals::new()?;
-    let served = async {
-        match options.http {
-            Some(address) => serve_http(settings, address.port()).await,
-            None => Ok(tabwire_mcp::serve_stdio(settings).await?),
-        }
-    };
-    tokio::select! {
-        outcome = served => outcome?,
-        () = stop.recv() => {}
+    match options.http {
+        None => tabwire_mcp::serve_stdio(settings, stop.recv()).await?,
+        Some(address) => tokio::select! {
+            outcome = serve_http(settings, address.port()) => outcome?,
+            () = stop.recv() => {}
+        },
     }
     Ok(ExitCode::SUCCESS)
 }
