@@ -37,7 +37,7 @@ impl Core {
         let Some(root) = self.world.clients.root_session(client_id) else {
             return;
         };
-        if self.world.link.is_coming() {
+        if self.world.link.is_coming() && !self.leaves_while_launching(client_id, text) {
             return self.defer_text(client_id, text, since);
         }
         let request = match Request::parse(text) {
@@ -70,6 +70,13 @@ impl Core {
             method: self.method_name(&request.method),
         };
         self.route(caller, request);
+    }
+
+    /// Whether a client that waits for nothing leaves while a browser is launched for others.
+    fn leaves_while_launching(&self, client_id: ClientId, text: &str) -> bool {
+        self.world.link.is_absent()
+            && !self.world.clients.has_deferred(client_id)
+            && Request::parse(text).is_ok_and(|request| request.method == "Browser.close")
     }
 
     /// Asks for a browser if this request needs one and the relay can launch it.

@@ -81,6 +81,12 @@ impl Clients {
         fits
     }
 
+    /// Whether messages of this client wait for the browser.
+    pub fn has_deferred(&self, id: ClientId) -> bool {
+        let client = self.map.get(&id);
+        client.is_some_and(|client| !client.deferred.is_empty())
+    }
+
     /// All deferred messages, by client.
     pub fn take_deferred(&mut self) -> Vec<(ClientId, Deferred)> {
         let mut taken = Vec::new();

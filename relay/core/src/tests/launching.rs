@@ -68,3 +68,20 @@ fn client_that_leaves_launches_nothing() {
     assert_eq!(script.received(client).reply_ids(), [id]);
     assert_eq!(script.closed_clients(), [client]);
 }
+
+#[test]
+fn client_that_leaves_does_not_wait_for_the_browser_that_another_one_needs() {
+    let mut script = Script::launching();
+    let (waiting, leaving) = (script.connect_client(), script.connect_client());
+    let target = script.send(waiting, "Target.getTargets", json!({}));
+    let close = script.send(leaving, "Browser.close", json!({}));
+    assert_eq!(script.received(leaving).reply_ids(), [close]);
+    assert_eq!(script.closed_clients(), [leaving]);
+    let own = script.send(waiting, "Browser.close", json!({}));
+    assert!(
+        script.received(waiting).is_empty(),
+        "its request comes first"
+    );
+    script.connect_browser(vec![tab(1)]);
+    assert_eq!(script.received(waiting).reply_ids(), [target, own]);
+}
