@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 use std::process::ExitStatus;
+use std::sync::Arc;
 
 use crate::direct::BrowserUrl;
 
@@ -168,11 +169,24 @@ pub enum Error {
     },
     #[error("The relay is busy: {0}. Run `tabwire logs` to see what it is doing, then try again.")]
     SilentRelay(String),
+    /// What several have waited for.
+    #[error("{0}")]
+    Shared(Arc<Error>),
     /// What a running relay responds.
     #[error("{0}")]
     Relay(String),
     #[error("{0}.")]
     Io(#[from] io::Error),
+}
+
+impl Error {
+    /// The error itself, although several may have waited for it.
+    pub fn root(&self) -> &Self {
+        match self {
+            Self::Shared(error) => error.root(),
+            own => own,
+        }
+    }
 }
 
 fn describe_not_launched(name: Option<&str>, launched: &[String]) -> String {

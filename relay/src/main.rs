@@ -28,6 +28,7 @@ mod registry;
 mod relay;
 mod secrets;
 mod service;
+mod shared_work;
 mod shell;
 mod signals;
 

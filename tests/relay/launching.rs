@@ -184,6 +184,28 @@ async fn launch_for_a_client_is_undone_when_its_connection_ends_with_the_relay()
 }
 
 #[tokio::test]
+async fn clients_share_the_outcome_of_a_launch_that_fails() {
+    for direct in [&[][..], &["--launch-direct"]] {
+        let program = Program::new("sleep 1; exit 3");
+        let path = program.path.to_str().unwrap();
+        let relay = Relay::start(&[&["--launch", path], direct].concat()).await;
+        let authorization = format!("Bearer {}", relay.token());
+        let headers = [("Authorization", authorization.as_str())];
+        let get = || http::get(relay.port, "/json/version", &headers);
+        let responses = tokio::join!(get(), get(), get());
+        for response in [responses.0, responses.1, responses.2] {
+            assert_eq!(response.status, 503);
+            assert!(
+                response.body.contains("exit status: 3"),
+                "{}",
+                response.body
+            );
+        }
+        assert_eq!(program.pids().len(), 1, "{direct:?}");
+    }
+}
+
+#[tokio::test]
 async fn client_that_names_an_unknown_browser_launches_none() {
     let program = Program::new(NEVER_READY);
     let relay = Relay::start(&["--launch", program.path.to_str().unwrap()]).await;

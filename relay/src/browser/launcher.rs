@@ -21,6 +21,7 @@ use super::{detect, leftovers, reserved};
 use crate::direct;
 use crate::error::Error;
 use crate::registry::{Entry, Registry, Switch};
+use crate::shared_work::SharedWork;
 
 const EXIT_POLL: Duration = Duration::from_millis(500);
 
@@ -33,6 +34,8 @@ pub struct Launcher {
     on_demand: Option<LaunchOptions>,
     /// What that browser is called, once it was launched.
     on_demand_name: std::sync::Mutex<Option<String>>,
+    /// The launch that clients wait for.
+    ensuring: SharedWork<LaunchReport>,
     /// Locked while a browser is launched or stopped, so that whoever needs the same one waits for
     /// it.
     browsers: Mutex<Vec<Launched>>,
@@ -59,6 +62,7 @@ impl Launcher {
             registry,
             on_demand,
             on_demand_name: std::sync::Mutex::default(),
+            ensuring: SharedWork::default(),
             browsers: Mutex::default(),
             launching: Launching::default(),
         }
@@ -95,15 +99,18 @@ impl Launcher {
     }
 
     /// Ensures that the browser for clients is running and connected. Whoever asks at the same time
-    /// waits for the same launch. `None` if there is no such browser.
+    /// gets the outcome of the same launch. `None` if there is no such browser.
     pub async fn ensure(&self) -> Result<Option<LaunchReport>, Error> {
         let Some(options) = &self.on_demand else {
             return Ok(None);
         };
-        let mut browsers = self.browsers.lock().await;
-        let report = self.ready(&mut browsers, options, Switch::AtOnce).await?;
-        *self.on_demand_name() = Some(report.name.clone());
-        Ok(Some(report))
+        let ensuring = self.ensuring.run(async {
+            let mut browsers = self.browsers.lock().await;
+            let report = self.ready(&mut browsers, options, Switch::AtOnce).await?;
+            *self.on_demand_name() = Some(report.name.clone());
+            Ok(report)
+        });
+        ensuring.await.map(Some)
     }
 
     /// Launches a browser, unless it is running already.

@@ -15,6 +15,7 @@ use tokio::sync::Notify;
 use super::port::{self, Fault, Version};
 use super::url::BrowserUrl;
 use crate::error::Error;
+use crate::shared_work::SharedWork;
 
 /// How often a browser that is expected back is looked for.
 const RETRY_DELAY: Duration = Duration::from_millis(100);
@@ -55,8 +56,8 @@ pub struct Browser {
     /// Changes when the browser is launched again.
     found: Mutex<Found>,
     launcher: Option<Arc<dyn Launcher>>,
-    /// Held by whoever looks for the browser.
-    recovery: tokio::sync::Mutex<()>,
+    /// Clients and HTTP may look for the browser at the same time.
+    recovery: SharedWork<Recovered>,
     /// Somebody has made sure that the browser is running. The hub may still believe that it is gone.
     pub running: Notify,
     /// How long to look for a browser that cannot be launched.
@@ -80,7 +81,7 @@ impl Browser {
                 ownership: Ownership::Attached,
             }),
             launcher: None,
-            recovery: tokio::sync::Mutex::default(),
+            recovery: SharedWork::default(),
             running: Notify::new(),
             recovery_timeout,
         })
@@ -97,7 +98,7 @@ impl Browser {
             user_data_dir: Some(user_data_dir),
             found: Mutex::new(launcher.launch().await?),
             launcher: Some(launcher),
-            recovery: tokio::sync::Mutex::default(),
+            recovery: SharedWork::default(),
             running: Notify::new(),
             recovery_timeout: Duration::ZERO,
         })
@@ -152,10 +153,11 @@ impl Browser {
     /// Finds the browser, or else launches it again. One that cannot be launched gets some time to
     /// come back.
     pub async fn recover(&self) -> Result<Recovered, Error> {
+        self.recovery.run(self.find_again()).await
+    }
+
+    async fn find_again(&self) -> Result<Recovered, Error> {
         let started = Instant::now();
-        // Clients and HTTP may ask at the same time. One of them launches, the others find the
-        // browser.
-        let _recovery = self.recovery.lock().await;
         if let Some(launcher) = &self.launcher {
             let found = launcher.launch().await?;
             let before = std::mem::replace(&mut *self.found(), found);

@@ -85,6 +85,7 @@ fn respond(outcome: Result<LaunchReport, Error>) -> Response {
 }
 
 fn fail(error: &Error) -> Response {
+    let error = error.root();
     let status = match error {
         Error::UnknownBrowser(_) | Error::NotLaunched { .. } => StatusCode::NOT_FOUND,
         Error::BrowserName(NameFault::Taken(_))
