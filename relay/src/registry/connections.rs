@@ -120,6 +120,13 @@ impl Connections {
             .is_some_and(|own| own.install_id == install_id)
     }
 
+    /// Whether the browser is, or was last, one with another pairing.
+    pub fn is_of_another(&self, pairing: &PairingId) -> bool {
+        let extension = self.lock();
+        let identity = extension.identity.as_ref();
+        identity.is_some_and(|own| own.pairing.as_ref() != Some(pairing))
+    }
+
     /// Gives the browser its current name, or disconnects it with its clients if it is no longer
     /// paired.
     pub(super) fn apply_pairings(&self, pairings: &Pairings) {
@@ -167,11 +174,8 @@ impl Connections {
 
     /// Disconnects a browser of another pairing, and its clients.
     pub(super) fn make_way_for(&self, pairing: &PairingId) {
-        let mut extension = self.lock();
-        let identity = extension.identity.as_ref();
-        let is_other = identity.is_some_and(|own| own.pairing.as_ref() != Some(pairing));
-        let holder = extension.holder.take_if(|_| is_other);
-        drop(extension);
+        let is_other = self.is_of_another(pairing);
+        let holder = self.lock().holder.take_if(|_| is_other);
         if let Some(holder) = holder {
             self.on_replaced(Some(holder));
         }

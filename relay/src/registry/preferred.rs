@@ -77,12 +77,12 @@ impl Registry {
         });
     }
 
-    /// Whether another browser is connected than that of this pairing.
+    /// Whether another browser than that of this pairing is connected, or has clients that wait for it.
     fn has_another(&self, pairing: &PairingId) -> bool {
         self.entries().iter().any(|entry| {
-            let is_connected = entry.connections.extension_link().is_some();
-            let is_other = entry.connections.pairing().as_ref() != Some(pairing);
-            entry.direct.is_some() || (is_connected && is_other)
+            let connections = &entry.connections;
+            let is_used = connections.extension_link().is_some() || connections.client_count() > 0;
+            entry.direct.is_some() || (is_used && connections.is_of_another(pairing))
         })
     }
 
