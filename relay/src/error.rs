@@ -112,9 +112,13 @@ pub enum Error {
     )]
     ProfileInUse { name: String },
     #[error(
-        "The profile of '{name}' is open in a running browser without a debugging port. Close that browser, or choose another profile."
+        "The profile of '{name}' is open in a running browser without a debugging port, or with a fixed one, which Tabwire cannot find. Close that browser, choose another profile, or use the fixed port with `tabwire serve --browser-url http://127.0.0.1:PORT`."
     )]
     ProfileWithoutPort { name: String },
+    #[error(
+        "'{name}' was closed. Tabwire did not launch it, and does not launch it for a client. Open it again, or launch it with `tabwire launch`."
+    )]
+    AttachedClosed { name: String },
     #[error(
         "The browser's debugging port did not answer within {seconds} seconds. Chrome opens none for its default profile folder, and a policy can forbid it. Use another --profile, or run `tabwire doctor`."
     )]
@@ -214,9 +218,12 @@ mod tests {
     fn errors_about_browsers_name_the_next_step() {
         let state = tabwire_home::State { port: 1, pid: 23 };
         let reason = "It closed the connection.".to_owned();
+        let name = || "work".to_owned();
         for (error, step) in [
             (Error::PortTimeout { seconds: 15 }, "--profile"),
             (Error::BrowserStopped, "`tabwire launch`"),
+            (Error::AttachedClosed { name: name() }, "`tabwire launch`"),
+            (Error::ProfileWithoutPort { name: name() }, "--browser-url"),
             (Error::NoClientPipe, "`tabwire pipe --script FILE`"),
             (Error::NoClientPipe, "`tabwire cdp-url`"),
             (Error::PipeBrowserGone { reason }, "`tabwire status`"),

@@ -34,12 +34,12 @@ impl Program {
     }
 
     /// The processes that were started.
-    fn pids(&self) -> Vec<u32> {
+    pub fn pids(&self) -> Vec<u32> {
         let text = fs::read_to_string(self.machine.path("pids")).unwrap_or_default();
         text.lines().filter_map(|line| line.parse().ok()).collect()
     }
 
-    async fn until_started(&self) -> u32 {
+    pub async fn until_started(&self) -> u32 {
         until("the browser runs", async || self.pids().pop()).await
     }
 }
@@ -93,7 +93,7 @@ impl Launching {
 }
 
 /// A process that has exited is not running, even if nobody has waited for it.
-fn is_running(pid: u32) -> bool {
+pub fn is_running(pid: u32) -> bool {
     let state = Command::new("ps")
         .args(["-o", "stat=", "-p", &pid.to_string()])
         .output()
@@ -107,7 +107,7 @@ pub fn temporary_folders(home: &Path) -> Vec<PathBuf> {
     folders.map(|folder| folder.unwrap().path()).collect()
 }
 
-fn token(relay: &Relay) -> Token {
+pub fn token(relay: &Relay) -> Token {
     Token::load(&Home::open_at(relay.home()).unwrap()).unwrap()
 }
 
@@ -302,6 +302,6 @@ fn children_of(pid: u32) -> Vec<u32> {
     text.lines().filter_map(|line| line.parse().ok()).collect()
 }
 
-fn to_pid(pid: u32) -> rustix::process::Pid {
+pub fn to_pid(pid: u32) -> rustix::process::Pid {
     rustix::process::Pid::from_raw(i32::try_from(pid).unwrap()).unwrap()
 }

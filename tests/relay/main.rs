@@ -18,6 +18,8 @@ mod downloads;
 mod faults;
 mod files;
 mod gate;
+mod joining;
+mod launched_browsers;
 mod launching;
 mod leftovers;
 mod limits;

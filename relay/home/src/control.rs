@@ -73,6 +73,10 @@ impl Ownership {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LaunchReport {
+    /// Names this browser in a request to stop it, although another one may have the same name by
+    /// then.
+    #[serde(default)]
+    pub id: u32,
     pub name: String,
     pub tabs: usize,
     pub ownership: Ownership,
@@ -91,6 +95,9 @@ pub struct LaunchReport {
 #[serde(default, deny_unknown_fields)]
 pub struct BrowserChoice {
     pub name: Option<String>,
+    /// Stop only the browser that a `LaunchReport` with this id was about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<u32>,
     /// Stop the relay itself.
     pub relay: bool,
     /// Stop only what is being launched with these options, and no browser that was launched before.
@@ -180,6 +187,15 @@ pub async fn restart(port: u16, token: &Token, name: Option<&str>) -> io::Result
 /// Stops a browser that was launched. `None`: the only one.
 pub async fn stop_browser(port: u16, token: &Token, name: Option<&str>) -> io::Result<Stopped> {
     post(port, "/stop", token, &choice(name)).await
+}
+
+/// As `stop_browser`, for the one that this report is about and no other.
+pub async fn stop_launched(port: u16, token: &Token, report: &LaunchReport) -> io::Result<Stopped> {
+    let launched = BrowserChoice {
+        id: Some(report.id),
+        ..BrowserChoice::default()
+    };
+    post(port, "/stop", token, &launched).await
 }
 
 /// Ends a launch that is under way.

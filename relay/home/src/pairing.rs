@@ -297,8 +297,13 @@ impl Pairings {
 
     /// Whether a browser has this name whose extension is not from this folder.
     pub fn has_name_outside(&self, folder: Option<&Path>, name: &str) -> bool {
+        self.has_name_elsewhere(|own| folder == Some(own), name)
+    }
+
+    /// As `has_name_outside`, for any number of folders.
+    pub fn has_name_elsewhere(&self, is_own: impl Fn(&Path) -> bool, name: &str) -> bool {
         let is_outside = |pairing: &&Pairing| match &pairing.origin {
-            Origin::Folder(own) => folder != Some(own),
+            Origin::Folder(folder) => !is_own(folder),
             Origin::Code => true,
         };
         let others = self.pairings.iter().filter(is_outside);

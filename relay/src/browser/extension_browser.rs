@@ -53,8 +53,8 @@ impl ExtensionBrowsers {
     ) -> Result<usize, Error> {
         let was_running = program.is_running().await;
         match self.ready_once(program, pairing, switch).await {
-            // Its connection had ended before its process did.
-            Err(Error::BrowserExited { .. }) if was_running => {
+            // Its connection had ended before its process did, or it was just being stopped.
+            Err(Error::BrowserExited { .. }) if was_running || program.is_attached().await => {
                 self.ready_once(program, pairing, switch).await
             }
             outcome => outcome,

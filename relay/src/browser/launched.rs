@@ -1,8 +1,10 @@
 //! A browser that this relay has launched, or is launching: what was asked for, its program, and how
 //! clients get to it.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
+use sha1::{Digest as _, Sha1};
 use tabwire_home::control::{LaunchOptions, ProfileChoice};
 use tabwire_home::{Home, PairingId};
 
@@ -14,7 +16,12 @@ use crate::error::Error;
 use crate::registry::Entry;
 
 pub struct Launched {
+    /// Distinguishes it from all others that this relay launches.
+    pub id: u32,
     pub options: LaunchOptions,
+    /// What clients know it as, if that is not its plan's name: an extension keeps the name that it
+    /// got first, and the user may rename it.
+    pub known_as: Option<String>,
     pub program: Arc<Program>,
     pub backend: Backend,
 }
@@ -31,15 +38,20 @@ impl Launched {
         home: &Home,
         watchdog: &Arc<Watchdog>,
         options: &LaunchOptions,
-        name: String,
+        Names { name, folder }: Names,
         browser: detect::Browser,
     ) -> Result<Self, Error> {
-        let folder = match &options.profile {
-            ProfileChoice::Temporary => leftovers::new_folder(home)?,
-            _ => home.launched_folder(&name),
+        let extension = extension_folder(home, &options.profile, &folder);
+        let (folder, extension) = match &options.profile {
+            ProfileChoice::Temporary => {
+                let folder = leftovers::new_folder(home)?;
+                let extension = folder.join("extension");
+                (folder, extension)
+            }
+            _ => (home.launched_folder(&folder), extension),
         };
         let extension = Access::Extension {
-            folder: folder.join("extension"),
+            folder: extension,
             load_by: options.load_by,
         };
         let (access, backend) = if options.direct {
@@ -54,12 +66,15 @@ impl Launched {
                 ProfileChoice::Folder(folder) => folder.clone(),
                 _ => folder.join("profile"),
             },
+            is_users_profile: matches!(options.profile, ProfileChoice::Folder(_)),
             access,
             headless: is_headless(options),
             temporary: (options.profile == ProfileChoice::Temporary).then_some(folder),
             arguments: options.arguments.clone(),
         };
         Ok(Self {
+            id: rand::random(),
+            known_as: None,
             backend,
             options: options.clone(),
             program: Arc::new(Program::new(plan, watchdog.clone())),
@@ -67,7 +82,19 @@ impl Launched {
     }
 
     pub fn name(&self) -> &str {
-        &self.program.plan.name
+        self.known_as.as_deref().unwrap_or(&self.program.plan.name)
+    }
+
+    /// Whether it is called this, or was before it connected.
+    pub fn has_name(&self, name: &str) -> bool {
+        is_same(self.name(), name) || is_same(&self.program.plan.name, name)
+    }
+
+    pub fn pairing(&self) -> Option<&PairingId> {
+        match &self.backend {
+            Backend::Extension(pairing) => pairing.as_ref(),
+            Backend::Direct(_) => None,
+        }
     }
 
     /// Whether it was never started.
@@ -102,6 +129,28 @@ impl Launched {
     }
 }
 
+/// What a browser is called, and its folder in Tabwire's home. They differ if something else has the
+/// name of the folder.
+pub struct Names {
+    pub name: String,
+    pub folder: String,
+}
+
+/// Where the extension of a launched browser is. A profile that the user chose gets one of its own: two
+/// browsers with the same one could be taken for each other.
+pub fn extension_folder(home: &Home, profile: &ProfileChoice, name: &str) -> PathBuf {
+    let folder = match profile {
+        ProfileChoice::Folder(profile) => {
+            let digest = Sha1::digest(profile.as_os_str().as_encoded_bytes());
+            let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+            // No browser can have this name.
+            home.launched_folder("_profiles").join(digest)
+        }
+        ProfileChoice::Kept | ProfileChoice::Temporary => home.launched_folder(name),
+    };
+    folder.join("extension")
+}
+
 /// Without a display, no window can be shown.
 fn is_headless(options: &LaunchOptions) -> bool {
     options.headless || !launch::has_display()
@@ -118,7 +167,11 @@ pub fn find_like(
         let is_meant = |own: &Launched| own.answers_without_name() && own.is_like(options, browser);
         return Ok(browsers.iter().position(is_meant));
     };
+    let is_kept = options.profile == ProfileChoice::Kept;
+    // A profile that is kept stays where it is when its browser is renamed.
+    let has_folder = |own: &Launched| is_kept && is_same(&own.program.plan.name, name);
     let named = browsers.iter().position(|own| is_same(own.name(), name));
+    let named = named.or_else(|| browsers.iter().position(has_folder));
     match named.and_then(|at| browsers.get(at)) {
         Some(own) if !own.is_like(options, browser) => Err(Error::LaunchedOtherwise {
             name: own.name().to_owned(),
@@ -127,17 +180,40 @@ pub fn find_like(
     }
 }
 
-/// The browser of this name, or else the only one.
-pub fn find(browsers: &[Launched], name: Option<&str>) -> Result<usize, Error> {
-    match (name, browsers) {
-        (Some(name), _) => browsers.iter().position(|own| is_same(own.name(), name)),
-        (None, [_]) => Some(0),
-        (None, _) => None,
+/// The browser that is to be stopped or restarted.
+pub fn find(browsers: &[Launched], which: Which<'_>) -> Result<usize, Error> {
+    let name = which.name();
+    match (which, browsers) {
+        (Which::Only, [_]) => Some(0),
+        (Which::Only, _) => None,
+        (Which::Named(name), _) => browsers.iter().position(|own| is_same(own.name(), name)),
+        (Which::Id(id), _) => browsers.iter().position(|own| own.id == id),
     }
     .ok_or_else(|| Error::NotLaunched {
         name: name.map(str::to_owned),
         launched: browsers.iter().map(|own| own.name().to_owned()).collect(),
     })
+}
+
+/// Which launched browser is meant.
+#[derive(Debug, Clone, Copy)]
+pub enum Which<'a> {
+    Only,
+    Named(&'a str),
+    Id(u32),
+}
+
+impl<'a> Which<'a> {
+    pub fn named(name: Option<&'a str>) -> Self {
+        name.map_or(Self::Only, Self::Named)
+    }
+
+    fn name(self) -> Option<&'a str> {
+        match self {
+            Self::Named(name) => Some(name),
+            Self::Only | Self::Id(_) => None,
+        }
+    }
 }
 
 /// Clients and pairings do not distinguish names by their case either.
@@ -148,7 +224,6 @@ pub fn is_same(name: &str, other: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::PathBuf;
 
     fn browser(path: &str) -> detect::Browser {
         detect::Browser {
@@ -174,8 +249,9 @@ mod tests {
         let watchdog = Arc::new(Watchdog::none());
         let kept = || options(ProfileChoice::Kept, None);
         let launched = |options: &LaunchOptions, name: &str| {
-            let (name, browser) = (name.to_owned(), browser("/chrome"));
-            Launched::new(&home, &watchdog, options, name, browser).unwrap()
+            let (name, folder) = (name.to_owned(), name.to_owned());
+            let names = Names { name, folder };
+            Launched::new(&home, &watchdog, options, names, browser("/chrome")).unwrap()
         };
         let work = options(ProfileChoice::Folder("/p".into()), Some("work"));
         let browsers = [launched(&kept(), "chrome"), launched(&work, "work")];

@@ -1,19 +1,20 @@
 //! The browsers that this relay launches, from their start until they are stopped. Only these are
 //! ever stopped; a profile that is open already is joined and left open.
 
-use std::fs;
-use std::sync::{Arc, MutexGuard, PoisonError};
-use std::time::Duration;
+mod on_demand;
+
+use std::sync::Arc;
 
 use futures_util::future::join_all;
-use tabwire_home::control::{LaunchOptions, LaunchReport, Ownership, ProfileChoice, Stopped};
+use tabwire_home::control::{LaunchOptions, LaunchReport, Ownership, Stopped};
 use tabwire_home::{Home, PairingId};
 use tokio::sync::Mutex;
 
+use self::on_demand::Known;
 use super::extension_browser::ExtensionBrowsers;
-use super::launched::{Backend, Launched, find, find_like, is_same};
+use super::launched::{Backend, Launched, Which, find, find_like};
 use super::launching::Launching;
-use super::name::choose_name;
+use super::name::Naming;
 use super::owned::Owned;
 use super::program::{Program, Started};
 use super::watchdog::Watchdog;
@@ -23,8 +24,6 @@ use crate::error::Error;
 use crate::registry::{Entry, Registry, Switch};
 use crate::shared_work::SharedWork;
 
-const EXIT_POLL: Duration = Duration::from_millis(500);
-
 pub struct Launcher {
     home: Home,
     registry: Arc<Registry>,
@@ -32,8 +31,7 @@ pub struct Launcher {
     extensions: ExtensionBrowsers,
     /// What is launched when a client needs a browser.
     on_demand: Option<LaunchOptions>,
-    /// What that browser is called, once it was launched.
-    on_demand_name: std::sync::Mutex<Option<String>>,
+    on_demand_name: std::sync::Mutex<Option<Known>>,
     /// The launch that clients wait for.
     ensuring: SharedWork<LaunchReport>,
     /// Locked while a browser is launched or stopped, so that whoever needs the same one waits for
@@ -73,49 +71,25 @@ impl Launcher {
         self.extensions.owned.get(pairing)
     }
 
-    /// Whether a browser is launched when a client needs one.
-    pub fn is_on_demand(&self) -> bool {
-        self.on_demand.is_some()
+    /// The browsers, with their current names. Locked until it is dropped.
+    async fn browsers(&self) -> tokio::sync::MutexGuard<'_, Vec<Launched>> {
+        let mut browsers = self.browsers.lock().await;
+        for browser in browsers.iter_mut() {
+            self.update_name(browser);
+        }
+        browsers
     }
 
-    /// Whether a browser is launched for a client that asks for this one.
-    pub fn launches(&self, name: Option<&str>) -> bool {
-        let Some(options) = &self.on_demand else {
-            return false;
-        };
-        let Some(name) = name else { return true };
-        let launched = self.on_demand_name().clone();
-        let own = launched.or_else(|| options.name.clone()).or_else(|| {
-            let browser = detect::choose(options.browser.as_deref());
-            browser.ok().map(|browser| browser.name)
-        });
-        own.is_some_and(|own| is_same(&own, name))
-    }
-
-    fn on_demand_name(&self) -> MutexGuard<'_, Option<String>> {
-        self.on_demand_name
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Ensures that the browser for clients is running and connected. Whoever asks at the same time
-    /// gets the outcome of the same launch. `None` if there is no such browser.
-    pub async fn ensure(&self) -> Result<Option<LaunchReport>, Error> {
-        let Some(options) = &self.on_demand else {
-            return Ok(None);
-        };
-        let ensuring = self.ensuring.run(async {
-            let mut browsers = self.browsers.lock().await;
-            let report = self.ready(&mut browsers, options, Switch::AtOnce).await?;
-            *self.on_demand_name() = Some(report.name.clone());
-            Ok(report)
-        });
-        ensuring.await.map(Some)
+    fn update_name(&self, browser: &mut Launched) {
+        let pairing = browser.pairing();
+        if let Some(name) = pairing.and_then(|own| self.registry.name_of(own)) {
+            browser.known_as = Some(name);
+        }
     }
 
     /// Launches a browser, unless it is running already.
     pub async fn launch(&self, options: &LaunchOptions) -> Result<LaunchReport, Error> {
-        let mut browsers = self.browsers.lock().await;
+        let mut browsers = self.browsers().await;
         self.ready(&mut browsers, options, Switch::WhenConnected)
             .await
     }
@@ -132,10 +106,19 @@ impl Launcher {
         let is_only = browsers.len() == 1;
         let like = find_like(browsers, options, &browser)?;
         if let Some(launched) = like.and_then(|at| browsers.get_mut(at)) {
+            if switch == Switch::WhenConnected {
+                launched.program.allow_launch();
+            }
             return self.wait_until_ready(launched, switch, is_only).await;
         }
-        let name = self.name(browsers, options, &browser)?;
-        let mut launched = Launched::new(&self.home, &self.watchdog, options, name, browser)?;
+        let naming = Naming {
+            home: &self.home,
+            registry: &self.registry,
+            browsers,
+            options,
+        };
+        let names = naming.names(&browser)?;
+        let mut launched = Launched::new(&self.home, &self.watchdog, options, names, browser)?;
         self.make_way(browsers, &launched, switch).await?;
         let is_only = browsers.is_empty();
         let report = self.wait_until_ready(&mut launched, switch, is_only).await;
@@ -183,35 +166,6 @@ impl Launcher {
         self.forget_all(&mut displaced).await;
     }
 
-    /// What the browser is called: what the user wants, or else what kind of browser it is. Never what
-    /// another browser is called.
-    fn name(
-        &self,
-        browsers: &[Launched],
-        options: &LaunchOptions,
-        browser: &detect::Browser,
-    ) -> Result<String, Error> {
-        let pairings = self.home.pairings()?;
-        let is_kept = options.profile == ProfileChoice::Kept;
-        // The one browser is stopped before another one uses its profile.
-        let gives_way = self.registry.is_one() && is_kept;
-        let is_taken = |name: &str| {
-            let is_launched = browsers.iter().any(|browser| is_same(browser.name(), name));
-            if is_launched {
-                return !gives_way;
-            }
-            // Only the extension of a kept profile has had the name before.
-            let extension = match options.profile {
-                _ if options.direct => None,
-                ProfileChoice::Temporary => None,
-                _ => fs::canonicalize(self.home.launched_folder(name).join("extension")).ok(),
-            };
-            pairings.has_name_outside(extension.as_deref(), name)
-                || self.registry.has_url_named(name)
-        };
-        choose_name(is_taken, options.name.as_deref(), &browser.name)
-    }
-
     /// Waits until clients can use the browser, and starts it if it is not running. Ends when the
     /// browser is stopped.
     async fn wait_until_ready(
@@ -221,9 +175,8 @@ impl Launcher {
         is_only: bool,
     ) -> Result<LaunchReport, Error> {
         let program = browser.program.clone();
-        let new = browser.is_new().then(|| browser.options.clone());
         let waiting = program.unless_closing(async {
-            let _launching = self.launching.begin(&program, new.as_ref(), is_only)?;
+            let _launching = self.launching.begin(browser, is_only)?;
             self.get_ready(browser, switch).await
         });
         waiting.await
@@ -247,8 +200,11 @@ impl Launcher {
             }
         };
         let Started { ownership, pid } = program.start().await?;
+        self.update_name(browser);
+        let program = &browser.program;
         Ok(LaunchReport {
-            name: program.plan.name.clone(),
+            id: browser.id,
+            name: browser.name().to_owned(),
             tabs,
             ownership,
             headless: ownership == Ownership::Launched && program.plan.headless,
@@ -277,22 +233,19 @@ impl Launcher {
 
     /// Stops a browser that this relay launched, also while it is being launched. One that was running
     /// before is only released.
-    pub async fn stop(&self, name: Option<&str>) -> Result<Stopped, Error> {
-        let interrupted = self.launching.interrupt(name);
-        let mut browsers = self.browsers.lock().await;
-        let at = match (
-            find(&browsers, interrupted.as_deref().or(name)),
-            interrupted,
-        ) {
+    pub async fn stop(&self, which: Which<'_>) -> Result<Stopped, Error> {
+        let interrupted = self.launching.interrupt(which);
+        let mut browsers = self.browsers().await;
+        let which = interrupted.as_ref().map_or(which, |own| Which::Id(own.id));
+        let at = match (find(&browsers, which), interrupted) {
             (Ok(at), _) => at,
             // It was new, and whoever launched it has cleaned up.
-            (Err(_), Some(name)) => return Ok(Stopped::browser(name, Ownership::Launched)),
+            (Err(_), Some(own)) => return Ok(Stopped::browser(own.name, Ownership::Launched)),
             (Err(error), None) => return Err(error),
         };
         let browser = browsers.remove(at);
-        let ownership = browser.program.ownership().await;
         let name = browser.name().to_owned();
-        self.forget(browser).await;
+        let ownership = self.forget(browser).await;
         Ok(Stopped::browser(
             name,
             ownership.unwrap_or(Ownership::Launched),
@@ -302,44 +255,32 @@ impl Launcher {
     /// Ends the launch of a new browser with these options, if it is under way.
     pub async fn interrupt(&self, options: &LaunchOptions) -> Result<Stopped, Error> {
         let interrupted = self.launching.interrupt_new(options);
-        let name = interrupted.ok_or_else(|| Error::NotLaunched {
+        let interrupted = interrupted.ok_or_else(|| Error::NotLaunched {
             name: options.name.clone(),
             launched: Vec::new(),
         })?;
         // Until it is cleaned up.
         drop(self.browsers.lock().await);
-        Ok(Stopped::browser(name, Ownership::Launched))
-    }
-
-    /// Resolves when a browser has exited, or was launched again. Checks now and then, because it is
-    /// for a message only.
-    pub async fn changed(&self, name: &str, was_running: bool) {
-        while self.is_running(name).await == was_running {
-            tokio::time::sleep(EXIT_POLL).await;
-        }
-    }
-
-    async fn is_running(&self, name: &str) -> bool {
-        let browsers = self.browsers.lock().await;
-        match browsers.iter().find(|browser| browser.name() == name) {
-            Some(browser) => browser.program.is_running().await,
-            None => false,
-        }
+        Ok(Stopped::browser(interrupted.name, Ownership::Launched))
     }
 
     /// Stops a browser and launches it again, with the same options. Its clients stay connected.
-    pub async fn restart(&self, name: Option<&str>) -> Result<LaunchReport, Error> {
-        let mut browsers = self.browsers.lock().await;
-        let at = find(&browsers, name)?;
+    pub async fn restart(&self, which: Which<'_>) -> Result<LaunchReport, Error> {
+        // A client may have asked for it to be launched again, and it may hang.
+        self.launching.interrupt_again(which);
+        let mut browsers = self.browsers().await;
+        let at = find(&browsers, which)?;
         let is_only = browsers.len() == 1;
         let Some(browser) = browsers.get_mut(at) else {
             return Err(Error::BrowserStopped);
         };
+        browser.program.interrupt();
         if browser.program.ownership().await == Some(Ownership::Attached) {
             let name = browser.name().to_owned();
             return Err(Error::RestartAttached { name });
         }
         browser.program.stop().await;
+        browser.program.allow_launch();
         self.wait_until_ready(browser, Switch::AtOnce, is_only)
             .await
     }
@@ -355,14 +296,16 @@ impl Launcher {
         join_all(browsers.drain(..).map(|browser| self.forget(browser))).await;
     }
 
-    /// Stops a browser if it was launched, and removes what is temporary.
-    async fn forget(&self, browser: Launched) {
+    /// Stops a browser if it was launched, and removes what is temporary. Returns who had started it, if
+    /// it was running.
+    async fn forget(&self, browser: Launched) -> Option<Ownership> {
         match &browser.backend {
             Backend::Direct(entry) => {
                 if let Some(entry) = entry {
                     self.registry.remove_direct(entry).await;
                 }
-                self.discard(&browser.program).await;
+                // A client may be launching it. This ends that.
+                self.discard(&browser.program).await
             }
             Backend::Extension(pairing) => {
                 let ownership = browser.program.ownership().await;
@@ -374,20 +317,24 @@ impl Launcher {
                     self.registry.close_clients_of(pairing);
                 }
                 self.discard(&browser.program).await;
-                let Some(pairing) = pairing else { return };
+                let Some(pairing) = pairing else {
+                    return ownership;
+                };
                 self.extensions.owned.remove(pairing);
                 self.registry.no_longer_prefer(pairing);
                 if browser.program.plan.temporary.is_some() {
                     self.registry.forget(pairing);
                 }
+                ownership
             }
         }
     }
 
-    async fn discard(&self, program: &Program) {
-        program.close().await;
+    async fn discard(&self, program: &Program) -> Option<Ownership> {
+        let ownership = program.close().await;
         if let Some(folder) = &program.plan.temporary {
             leftovers::remove_folder(&self.home, folder).await;
         }
+        ownership
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tabwire_home::control::LaunchOptions;
 
-use super::launched::is_same;
+use super::launched::{Launched, Which, is_same};
 use super::program::Program;
 use crate::error::Error;
 
@@ -20,6 +20,9 @@ struct State {
 }
 
 struct Launch {
+    id: u32,
+    /// What the browser is called.
+    name: String,
     program: Arc<Program>,
     /// What was asked for. `None` if the browser was launched before.
     new: Option<LaunchOptions>,
@@ -27,48 +30,66 @@ struct Launch {
     is_only: bool,
 }
 
+/// The browser whose launch was interrupted.
+pub struct Interrupted {
+    pub id: u32,
+    pub name: String,
+}
+
+impl Launch {
+    fn is(&self, which: Which<'_>) -> bool {
+        match which {
+            Which::Only => self.is_only,
+            Which::Named(name) => is_same(&self.name, name),
+            Which::Id(id) => self.id == id,
+        }
+    }
+}
+
 /// Until it is dropped, the launch can be interrupted.
 pub struct Begun<'a>(&'a Launching);
 
 impl Launching {
     /// Call this inside `Program::unless_closing`, so that no interruption is missed.
-    pub fn begin(
-        &self,
-        program: &Arc<Program>,
-        new: Option<&LaunchOptions>,
-        is_only: bool,
-    ) -> Result<Begun<'_>, Error> {
+    pub fn begin(&self, browser: &Launched, is_only: bool) -> Result<Begun<'_>, Error> {
         let mut state = self.lock();
         if state.is_closed {
             return Err(Error::BrowserStopped);
         }
         state.current = Some(Launch {
-            program: program.clone(),
-            new: new.cloned(),
+            id: browser.id,
+            name: browser.name().to_owned(),
+            program: browser.program.clone(),
+            new: browser.is_new().then(|| browser.options.clone()),
             is_only,
         });
         Ok(Begun(self))
     }
 
-    /// Ends the launch of this browser, if it is under way, and returns its name. Without a name, it
-    /// has to be the only browser.
-    pub fn interrupt(&self, name: Option<&str>) -> Option<String> {
-        self.interrupt_if(|launch| match name {
-            Some(name) => is_same(&launch.program.plan.name, name),
-            None => launch.is_only,
-        })
+    /// Ends the launch of this browser, if it is under way. Without a name, it has to be the only
+    /// browser.
+    pub fn interrupt(&self, which: Which<'_>) -> Option<Interrupted> {
+        self.interrupt_if(|launch| launch.is(which))
+    }
+
+    /// As `interrupt`, for a browser that was launched before.
+    pub fn interrupt_again(&self, which: Which<'_>) {
+        self.interrupt_if(|launch| launch.new.is_none() && launch.is(which));
     }
 
     /// As `interrupt`, for a browser that was not launched before.
-    pub fn interrupt_new(&self, options: &LaunchOptions) -> Option<String> {
+    pub fn interrupt_new(&self, options: &LaunchOptions) -> Option<Interrupted> {
         self.interrupt_if(|launch| launch.new.as_ref() == Some(options))
     }
 
-    fn interrupt_if(&self, is_meant: impl Fn(&Launch) -> bool) -> Option<String> {
+    fn interrupt_if(&self, is_meant: impl Fn(&Launch) -> bool) -> Option<Interrupted> {
         let state = self.lock();
         let launch = state.current.as_ref().filter(|launch| is_meant(launch))?;
         launch.program.interrupt();
-        Some(launch.program.plan.name.clone())
+        Some(Interrupted {
+            id: launch.id,
+            name: launch.name.clone(),
+        })
     }
 
     /// Ends the launch that is under way, and lets no other begin.

@@ -6,7 +6,7 @@ mod debugging_pipe;
 pub mod detect;
 mod extension_browser;
 pub mod launch;
-mod launched;
+pub mod launched;
 pub mod launcher;
 mod launching;
 pub mod leftovers;

@@ -1,11 +1,12 @@
 //! One browser's program: starts it, as often as it is needed, and owns its process. A profile that
 //! is open already is used as it is, and its browser is never stopped.
 
+mod port;
+
 use std::path::PathBuf;
-use std::pin::Pin;
 use std::process::ExitStatus;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use tabwire_home::control::Ownership;
@@ -14,17 +15,14 @@ use tokio::sync::{Mutex, watch};
 use super::detect::Browser;
 use super::launch::{Access, Launch, RunningBrowser};
 use super::process::{LaunchedProcess, ProcessIdentity};
-use super::profile::{self, ActivePort};
+use super::profile;
 use super::watchdog::Watchdog;
-use crate::direct::{self, BrowserUrl};
 use crate::error::Error;
 
 /// How long a browser may take until it can be used.
 pub const READY_TIMEOUT: Duration = Duration::from_secs(15);
-/// How long a browser that has the profile open may take to show its debugging port.
-const ATTACH_TIMEOUT: Duration = Duration::from_secs(2);
-/// How often the browser's debugging port is looked for.
-const PORT_POLL: Duration = Duration::from_millis(10);
+/// How often a process that is not a child is looked at.
+const ALIVE_POLL: Duration = Duration::from_millis(50);
 
 pub struct Program {
     pub plan: Plan,
@@ -33,6 +31,9 @@ pub struct Program {
     process: Mutex<Process>,
     /// How often the browser had to be started again because it had gone by itself.
     recoveries: AtomicU32,
+    /// A browser that the user had opened was used. Clients must not get another one in its place, which
+    /// would count as launched, on the user's own profile.
+    was_attached: AtomicBool,
     /// Changes when the browser is closed, so that nobody goes on waiting for it.
     closing: watch::Sender<u32>,
 }
@@ -43,6 +44,8 @@ pub struct Plan {
     pub name: String,
     pub browser: Browser,
     pub profile: PathBuf,
+    /// Whether the user chose the profile. It may be one that the user opens, too.
+    pub is_users_profile: bool,
     pub access: Access,
     pub headless: bool,
     /// The folder that is removed with the browser.
@@ -73,6 +76,7 @@ impl Program {
             watchdog,
             process: Mutex::new(Process::NotStarted),
             recoveries: AtomicU32::new(0),
+            was_attached: AtomicBool::new(false),
             closing: watch::Sender::new(0),
         }
     }
@@ -89,10 +93,21 @@ impl Program {
         }
     }
 
-    /// Ends what waits for the browser. Whoever calls this closes the browser next.
+    /// Ends what waits for the browser. Whoever calls this stops the browser next.
     pub fn interrupt(&self) {
         self.closing
             .send_modify(|count| *count = count.wrapping_add(1));
+    }
+
+    /// The user wants the browser, whoever has opened it before.
+    pub fn allow_launch(&self) {
+        self.was_attached.store(false, Ordering::Relaxed);
+    }
+
+    /// Notes that clients can use the browser.
+    fn note_ready(&self, ownership: Ownership) {
+        let is_users = ownership == Ownership::Attached && self.plan.is_users_profile;
+        self.was_attached.store(is_users, Ordering::Relaxed);
     }
 
     /// Starts the browser, unless it is running.
@@ -122,6 +137,10 @@ impl Program {
                 ownership: Ownership::Attached,
                 pid,
             }
+        } else if self.was_attached.load(Ordering::Relaxed) {
+            return Err(Error::AttachedClosed {
+                name: self.plan.name.clone(),
+            });
         } else {
             let pid = self.launch(process).await?;
             Started {
@@ -187,6 +206,7 @@ impl Program {
     /// Call this when the browser's extension has connected.
     pub async fn on_connected(&self, ownership: Ownership) {
         self.log("connected", ownership);
+        self.note_ready(ownership);
         self.note_executable(&mut *self.process.lock().await);
     }
 
@@ -212,17 +232,33 @@ impl Program {
         self.running().await.map(|started| started.ownership)
     }
 
-    /// Resolves when a browser that was launched has exited.
+    /// Whether the browser was running before, although it may have exited since.
+    pub async fn is_attached(&self) -> bool {
+        matches!(&*self.process.lock().await, Process::Attached(_))
+    }
+
+    /// Resolves when the browser has exited.
     pub async fn exited(&self) -> Error {
         // Not locked while waiting, because it may have to be stopped.
-        let exited = match &*self.process.lock().await {
-            Process::Launched(running, _) => Some(running.exited()),
-            _ => None,
+        let process = self.process.lock().await;
+        let status = match &*process {
+            Process::Launched(running, _) => {
+                let exited = running.exited();
+                drop(process);
+                exited.await
+            }
+            Process::Attached(identity) => {
+                let identity = identity.clone();
+                drop(process);
+                gone(&identity).await;
+                None
+            }
+            Process::NotStarted | Process::Closed => {
+                drop(process);
+                std::future::pending().await
+            }
         };
-        match exited {
-            Some(exited) => self.exited_with(exited.await),
-            None => std::future::pending().await,
-        }
+        self.exited_with(status)
     }
 
     fn exited_with(&self, status: Option<ExitStatus>) -> Error {
@@ -238,12 +274,19 @@ impl Program {
         self.stop_process(&mut process).await;
     }
 
-    /// Stops the browser if it was launched. Nobody can start it again.
-    pub async fn close(&self) {
+    /// Stops the browser if it was launched. Nobody can start it again. Returns who had started it, if
+    /// it was running.
+    pub async fn close(&self) -> Option<Ownership> {
         self.interrupt();
         let mut process = self.process.lock().await;
+        let running = process.running();
         self.stop_process(&mut process).await;
         *process = Process::Closed;
+        running.map(|started| started.ownership)
+    }
+
+    async fn is_closed(&self) -> bool {
+        matches!(&*self.process.lock().await, Process::Closed)
     }
 
     async fn stop_process(&self, process: &mut Process) {
@@ -254,61 +297,12 @@ impl Program {
         }
         *process = Process::NotStarted;
     }
+}
 
-    async fn launch_direct(&self, process: &mut Process) -> Result<direct::Found, Error> {
-        let Started { ownership, .. } = self.start_process(process).await?;
-        let url = self.port(process).await?;
-        self.note_executable(process);
-        Ok(direct::Found { url, ownership })
-    }
-
-    /// Starts a browser with a debugging port, or stops what was started.
-    async fn ensure_port(&self, process: &mut Process) -> Result<direct::Found, Error> {
-        let was_running = process.running().is_some();
-        let launching = async {
-            match self.launch_direct(process).await {
-                // Its connections had ended before its process did.
-                Err(Error::BrowserExited { .. }) if was_running => {
-                    self.launch_direct(process).await
-                }
-                outcome => outcome,
-            }
-        };
-        let found = tokio::time::timeout(READY_TIMEOUT, launching).await;
-        let found = found.unwrap_or_else(|_| {
-            let seconds = READY_TIMEOUT.as_secs();
-            Err(Error::PortTimeout { seconds })
-        });
-        if let Err(error) = &found
-            && !matches!(error, Error::BrowserExited { .. })
-        {
-            self.stop_process(process).await;
-        }
-        found
-    }
-
-    /// Waits until the browser's debugging port answers.
-    async fn port(&self, process: &mut Process) -> Result<BrowserUrl, Error> {
-        let answers = async {
-            loop {
-                if let Some(ActivePort { port, path }) = profile::active_port(&self.plan.profile)
-                    && direct::is_browser(BrowserUrl { port }, &path).await
-                {
-                    return BrowserUrl { port };
-                }
-                tokio::time::sleep(PORT_POLL).await;
-            }
-        };
-        let Process::Launched(running, _) = process else {
-            let answered = tokio::time::timeout(ATTACH_TIMEOUT, answers).await;
-            return answered.map_err(|_| Error::ProfileWithoutPort {
-                name: self.plan.name.clone(),
-            });
-        };
-        tokio::select! {
-            url = answers => Ok(url),
-            status = running.exited() => Err(self.exited_with(status)),
-        }
+/// Resolves when a process that is not a child has exited.
+async fn gone(process: &ProcessIdentity) {
+    while process.is_alive() {
+        tokio::time::sleep(ALIVE_POLL).await;
     }
 }
 
@@ -326,15 +320,6 @@ impl Process {
             }),
             _ => None,
         }
-    }
-}
-
-impl direct::Launcher for Program {
-    fn launch(&self) -> Pin<Box<dyn Future<Output = Result<direct::Found, Error>> + Send + '_>> {
-        Box::pin(self.unless_closing(async {
-            let mut process = self.process.lock().await;
-            self.ensure_port(&mut process).await
-        }))
     }
 }
 

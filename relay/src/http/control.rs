@@ -14,6 +14,7 @@ use tabwire_home::control::{BrowserChoice, LaunchOptions, LaunchReport, RefusalK
 use tabwire_home::open_port::{ClosedPort, OpenPortOptions};
 
 use crate::app::{App, on_its_own};
+use crate::browser::launched::Which;
 use crate::error::Error;
 use crate::http::browser_query::not_found;
 use crate::http::guard::{refusal, refusal_with};
@@ -32,9 +33,9 @@ pub async fn launch(State(app): State<Arc<App>>, options: Body<LaunchOptions>) -
 
 pub async fn restart(State(app): State<Arc<App>>, choice: Body<BrowserChoice>) -> Response {
     match choice {
-        Ok(Json(choice)) => respond(
-            on_its_own(async move { app.launcher.restart(choice.name.as_deref()).await }).await,
-        ),
+        Ok(Json(choice)) => {
+            respond(on_its_own(async move { app.launcher.restart(which(&choice)).await }).await)
+        }
         Err(rejected) => reject(&rejected),
     }
 }
@@ -51,7 +52,7 @@ pub async fn stop(State(app): State<Arc<App>>, choice: Body<BrowserChoice>) -> R
     let stopping = async move {
         match &choice.launching {
             Some(options) => app.launcher.interrupt(options).await,
-            None => app.launcher.stop(choice.name.as_deref()).await,
+            None => app.launcher.stop(which(&choice)).await,
         }
     };
     match on_its_own(stopping).await {
@@ -77,6 +78,13 @@ pub async fn close_port(State(app): State<Arc<App>>) -> Json<ClosedPort> {
     Json(ClosedPort { port })
 }
 
+fn which(choice: &BrowserChoice) -> Which<'_> {
+    match choice.id {
+        Some(id) => Which::Id(id),
+        None => Which::named(choice.name.as_deref()),
+    }
+}
+
 fn respond(outcome: Result<LaunchReport, Error>) -> Response {
     match outcome {
         Ok(report) => Json(report).into_response(),
@@ -90,6 +98,7 @@ fn fail(error: &Error) -> Response {
         Error::UnknownBrowser(_) | Error::NotLaunched { .. } => StatusCode::NOT_FOUND,
         Error::BrowserName(NameFault::Taken(_))
         | Error::RestartAttached { .. }
+        | Error::AttachedClosed { .. }
         | Error::ProfileInUse { .. }
         | Error::ProfileWithoutPort { .. }
         | Error::LaunchedOtherwise { .. }

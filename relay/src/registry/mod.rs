@@ -197,9 +197,12 @@ impl Registry {
                 let own = entry.connections.browser_name();
                 own.is_some_and(|own| own.eq_ignore_ascii_case(name))
             };
-            return entries
-                .iter()
-                .find(has_name)
+            // One that was launched with its debugging port has the name that its extension had.
+            let is_connected = |entry: &&Entry| entry.connections.extension_link().is_some();
+            let mut named = entries.iter().filter(has_name);
+            let connected = named.clone().find(is_connected);
+            return connected
+                .or_else(|| named.next())
                 .cloned()
                 .ok_or_else(|| NotFound::Unknown {
                     name: name.to_owned(),
@@ -223,6 +226,14 @@ impl Registry {
                 names: names(several),
             }),
         }
+    }
+
+    /// What clients call the browser of this pairing, once it has connected.
+    pub fn name_of(&self, pairing: &PairingId) -> Option<String> {
+        let entries = self.entries();
+        let mut own = entries.iter().map(|entry| &entry.connections);
+        let own = own.find(|own| own.pairing().as_ref() == Some(pairing))?;
+        own.browser_name()
     }
 
     /// The browser of this pairing is about to be stopped.
