@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use tabwire_home::control::{self, LaunchOptions, LaunchReport, Stopped};
+use tabwire_home::control::{self, LaunchOptions, LaunchReport, Refusal, RefusalKind, Stopped};
 use tabwire_home::open_port::{self, ClosedPort, OpenPortOptions, OpenedPort};
 use tabwire_home::{BrowserReport, Home, RelayStatus, State, Token, get_json, get_json_with_token};
 
@@ -57,6 +57,14 @@ pub async fn stop_browser(home: &Home, state: State, name: Option<&str>) -> Resu
     stopped.map_err(refused)
 }
 
+/// Stops the browser that this report is about, unless that has happened already.
+pub async fn stop_launched(home: &Home, state: State, report: &LaunchReport) -> Result<(), Error> {
+    match control::stop_launched(state.port, &Token::load(home)?, report).await {
+        Err(error) if Refusal::kind_of(&error) == RefusalKind::NotLaunched => Ok(()),
+        stopped => stopped.map(drop).map_err(refused),
+    }
+}
+
 /// Ends a launch that is under way.
 pub async fn interrupt(home: &Home, state: State, options: &LaunchOptions) -> Result<(), Error> {
     let interrupted = control::interrupt(state.port, &Token::load(home)?, options).await;
@@ -81,16 +89,18 @@ pub async fn close_port(home: &Home, state: State) -> Result<ClosedPort, Error> 
 pub async fn stop_relay(home: &Home, state: State) -> Result<(), Error> {
     let asked = control::stop_relay(state.port, &Token::load(home)?).await;
     asked.map_err(refused)?;
-    let exited = async {
-        while state.is_alive() {
-            tokio::time::sleep(POLL_INTERVAL).await;
-        }
-    };
-    let exited = tokio::time::timeout(EXIT_TIMEOUT, exited).await;
+    let exited = tokio::time::timeout(EXIT_TIMEOUT, exited(state)).await;
     exited.map_err(|_| Error::StopTimeout {
         state,
         seconds: EXIT_TIMEOUT.as_secs(),
     })
+}
+
+/// Resolves when the relay has exited.
+pub async fn exited(state: State) {
+    while state.is_alive() {
+        tokio::time::sleep(POLL_INTERVAL).await;
+    }
 }
 
 #[allow(clippy::needless_pass_by_value, reason = "for map_err")]

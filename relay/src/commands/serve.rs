@@ -19,6 +19,12 @@ use crate::log::{Log, Observer, Transcript, trim_output};
 use crate::relay::{Relay, Start};
 use crate::signals::StopSignals;
 
+// What options are if they are not set.
+const RECOVERY_TIMEOUT: u32 = 5;
+const COMMAND_TIMEOUT: u32 = 30;
+const ATTACH_TIMEOUT: u32 = 10;
+const MAX_MESSAGE_MIB: u32 = 256;
+
 #[derive(Debug, Clone, Args)]
 pub struct ServeOptions {
     /// Port on 127.0.0.1 to listen on; 0 picks a free one
@@ -40,7 +46,7 @@ pub struct ServeOptions {
     #[arg(long, value_name = "NAME", requires = "browser_url", value_parser = browser_name)]
     pub browser_name: Option<String>,
     /// Seconds to wait for the browser at --browser-url to come back when a client needs it
-    #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u32).range(0..=3600))]
+    #[arg(long, value_name = "SECONDS", default_value_t = RECOVERY_TIMEOUT, value_parser = clap::value_parser!(u32).range(0..=3600))]
     pub recovery_timeout: u32,
     /// Also allow the extension with this id; can be repeated
     #[arg(long = "extension-id", value_name = "ID", value_parser = extension_id)]
@@ -60,13 +66,13 @@ pub struct ServeOptions {
     #[arg(long, value_enum, default_value_t = OnDisconnect::Keep)]
     pub on_disconnect: OnDisconnect,
     /// Seconds a page may stay unresponsive before a command to it fails
-    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=3600))]
+    #[arg(long, value_name = "SECONDS", default_value_t = COMMAND_TIMEOUT, value_parser = clap::value_parser!(u32).range(1..=3600))]
     pub command_timeout: u32,
     /// Seconds the browser may take to attach its debugger to a tab, or to create or close one
-    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=3600))]
+    #[arg(long, value_name = "SECONDS", default_value_t = ATTACH_TIMEOUT, value_parser = clap::value_parser!(u32).range(1..=3600))]
     pub attach_timeout: u32,
     /// Largest message accepted from a client or the extension, in MiB
-    #[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=4096))]
+    #[arg(long, default_value_t = MAX_MESSAGE_MIB, value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub max_message_mib: u32,
     #[command(flatten)]
     pub logging: Logging,
@@ -157,6 +163,31 @@ impl ServeOptions {
         let relay = Relay::start(start, |port| self.config(port, launch)).await;
         self.logging.on_start(relay.is_ok());
         relay
+    }
+
+    /// The options that were set and that only a relay that is being started can follow. One that is
+    /// running has this port.
+    pub fn set_options(&self, port: u16) -> Vec<&'static str> {
+        let is_set = [
+            ("--port", ![DEFAULT_PORT, port].contains(&self.port)),
+            ("--client-mode", self.client_mode.is_some()),
+            ("--browsers", self.browsers != BrowserMode::One),
+            (
+                "--recovery-timeout",
+                self.recovery_timeout != RECOVERY_TIMEOUT,
+            ),
+            ("--extension-id", !self.extension_ids.is_empty()),
+            ("--allow-unpaired", self.allow_unpaired),
+            ("--debug-http", self.debug_http),
+            ("--no-cdp-url-file", self.no_cdp_url_file),
+            ("--on-disconnect", self.on_disconnect != OnDisconnect::Keep),
+            ("--command-timeout", self.command_timeout != COMMAND_TIMEOUT),
+            ("--attach-timeout", self.attach_timeout != ATTACH_TIMEOUT),
+            ("--max-message-mib", self.max_message_mib != MAX_MESSAGE_MIB),
+            ("--record", self.logging.record.is_some()),
+        ];
+        let set = is_set.iter().filter(|(_, is_set)| *is_set);
+        set.map(|(name, _)| *name).collect()
     }
 
     /// Finds the browser at `--browser-url`.
@@ -280,6 +311,23 @@ fn extension_id(text: &str) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::FromArgMatches as _;
+
+    #[test]
+    fn options_that_a_running_relay_ignores_are_listed() {
+        let set = |arguments: &[&str]| {
+            let arguments = [&["serve"], arguments].concat();
+            let command = ServeOptions::augment_args(clap::Command::new("serve"));
+            let matches = command.get_matches_from(arguments);
+            let options = ServeOptions::from_arg_matches(&matches).unwrap();
+            options.set_options(4000)
+        };
+        assert!(set(&[]).is_empty());
+        assert!(set(&["--port", "4000"]).is_empty(), "it has this port");
+        let arguments = ["--port", "1", "--record", "f", "--browsers", "many"];
+        assert_eq!(set(&arguments), ["--port", "--browsers", "--record"]);
+        assert_eq!(set(&["--debug-http"]), ["--debug-http"]);
+    }
 
     #[test]
     fn accepts_only_chromes_extension_ids() {

@@ -40,6 +40,8 @@ pub async fn run(options: &UpOptions, log: &Log) -> Result<ExitCode, Error> {
     let home = Home::open()?;
     let launch = options.options.launch(options.browser.clone())?;
     if let Some(state) = home.running_relay() {
+        print_line!("Using {state}, which is already running.");
+        print_ignored(&options.serve.set_options(state.port));
         join(&home, state, &launch, &mut stop).await?;
     } else {
         let mut relay = options.serve.start(Some(launch), log).await?;
@@ -102,7 +104,6 @@ async fn join(
     launch: &LaunchOptions,
     stop: &mut StopSignals,
 ) -> Result<(), Error> {
-    print_line!("Using {state}, which is already running.");
     let mut launching = pin!(relay_query::launch(home, state, launch));
     let report = tokio::select! {
         launched = &mut launching => Some(launched?),
@@ -125,16 +126,31 @@ async fn join(
             "Press Ctrl-C to stop the browser. The relay keeps running."
         }
     );
-    stop.recv().await;
-    stop_own(home, state, &report).await
+    tokio::select! {
+        () = stop.recv() => stop_own(home, state, &report).await,
+        () = relay_query::exited(state) => {
+            print_line!("The relay has exited. It stops the browsers that it launched.");
+            Ok(())
+        }
+    }
 }
 
-/// Stops the browser, unless it was running before this command.
+/// Stops the browser, unless it was running before this command, or was stopped in the meantime.
 async fn stop_own(home: &Home, state: State, report: &LaunchReport) -> Result<(), Error> {
-    if !report.joined {
-        relay_query::stop_browser(home, state, Some(&report.name)).await?;
+    if report.joined || !state.is_alive() {
+        return Ok(());
     }
-    Ok(())
+    relay_query::stop_launched(home, state, report).await
+}
+
+/// Options that only a relay that is being started could follow.
+fn print_ignored(options: &[&str]) {
+    if !options.is_empty() {
+        print_line!(
+            "It keeps the options that it was started with. Ignored: {}. To use them, run `tabwire stop --relay` first.",
+            options.join(", ")
+        );
+    }
 }
 
 fn print_ready(port: u16, report: &LaunchReport) {
