@@ -4,16 +4,17 @@
 use std::fs;
 use std::io;
 use std::path::PathBuf;
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Signal, kill_process_group, test_kill_process};
+use rustix::process::{Signal, kill_process, kill_process_group, test_kill_process};
 use serde_json::json;
 use tabwire_home::control::{self, LaunchOptions, LaunchReport, ProfileChoice, RefusalKind};
 use tabwire_home::control::{LoadBy, Refusal};
 use tabwire_home::{Home, Secret};
 use tabwire_tests::{
-    Client, EXTENSION_ID, Installation, Relay, ScriptedBrowser, ScriptedExtension, tab, until,
-    within,
+    Client, EXTENSION_ID, Installation, Relay, ScriptedBrowser, ScriptedExtension, binary, tab,
+    until, within,
 };
 use tokio::task::JoinHandle;
 
@@ -249,4 +250,88 @@ async fn restart_interrupts_a_launch_for_a_client_that_stays_connected() {
     link.reply(&request, json!({ "product": "Chrome/1" })).await;
     let id = request["id"].as_i64().unwrap();
     assert_eq!(client.reply_to(id).await.unwrap()["product"], "Chrome/1");
+}
+
+/// `tabwire up` in a home that has a relay already.
+struct Up {
+    process: Child,
+    output: PathBuf,
+}
+
+impl Up {
+    fn start(browsers: &Browsers) -> Self {
+        let output = browsers.program.machine.path("output");
+        let process = Command::new(binary())
+            .args(["up", "--temp", "--headless", "--name", "work"])
+            .args(["--load-by", "flag", "--debug-http", "--browser"])
+            .arg(&browsers.program.path)
+            .env("TABWIRE_HOME", browsers.relay.home())
+            .stdout(fs::File::create(&output).unwrap())
+            .spawn()
+            .unwrap();
+        Self { process, output }
+    }
+
+    async fn until_printed(&self, text: &str) {
+        until("`up` has printed it", async || {
+            let output = fs::read_to_string(&self.output).unwrap();
+            output.contains(text).then_some(())
+        })
+        .await;
+    }
+
+    async fn until_ended(mut self) {
+        let status = until("`up` has ended", async || self.process.try_wait().unwrap()).await;
+        assert!(status.success(), "{status}");
+    }
+}
+
+#[tokio::test]
+async fn up_stops_no_browser_that_has_taken_the_name_of_its_own() {
+    let browsers = Browsers::new(&[]).await;
+    let up = Up::start(&browsers);
+    up.until_printed("Ignored: --debug-http.").await;
+    let _own = browsers.connect(1).await;
+    up.until_printed("Ctrl-C").await;
+    browsers.stop("work").await.unwrap();
+    let work = browsers.options(ProfileChoice::Temporary, Some("work"));
+    let (other, _other) = browsers.launch(work, 2).await;
+    assert_eq!(other.name, "work");
+    kill_process(to_pid(up.process.id()), Signal::INT).unwrap();
+    up.until_ended().await;
+    assert!(is_running(other.pid));
+}
+
+#[tokio::test]
+async fn up_ends_with_the_relay_that_it_uses() {
+    let browsers = Browsers::new(&[]).await;
+    let up = Up::start(&browsers);
+    let _own = browsers.connect(1).await;
+    up.until_printed("Ctrl-C").await;
+    browsers.relay.stop(Signal::TERM).await;
+    up.until_printed("The relay has exited.").await;
+    up.until_ended().await;
+}
+
+#[tokio::test]
+async fn profile_that_is_kept_is_the_same_with_a_debugging_port() {
+    let browsers = Browsers::new(&[]).await;
+    let kept = browsers.options(ProfileChoice::Kept, None);
+    let (first, _extension) = browsers.launch(kept.clone(), 1).await;
+    browsers.stop(&first.name).await.unwrap();
+    let direct = LaunchOptions {
+        direct: true,
+        load_by: LoadBy::Auto,
+        ..kept
+    };
+    let (pid, outcome) = browsers.begin(direct).await;
+    let arguments = fs::read(format!("/proc/{pid}/cmdline")).unwrap();
+    let arguments = String::from_utf8(arguments).unwrap();
+    let profile = browsers.relay.home().join("launched/browser/profile");
+    let expected = format!("--user-data-dir={}", profile.display());
+    assert!(
+        arguments.split('\0').any(|own| own == expected),
+        "{arguments}"
+    );
+    outcome.abort();
 }
