@@ -4,6 +4,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha1::{Digest as _, Sha1};
 use tabwire_home::control::{LaunchOptions, ProfileChoice};
 use tabwire_home::{Home, PairingId};
@@ -142,7 +144,7 @@ pub fn extension_folder(home: &Home, profile: &ProfileChoice, name: &str) -> Pat
     let folder = match profile {
         ProfileChoice::Folder(profile) => {
             let digest = Sha1::digest(profile.as_os_str().as_encoded_bytes());
-            let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+            let digest = URL_SAFE_NO_PAD.encode(digest);
             // No browser can have this name.
             home.launched_folder("_profiles").join(digest)
         }
