@@ -41,9 +41,15 @@ impl Opened {
     }
 
     /// The browser exits.
-    fn exit(mut self) {
-        self.process.kill().unwrap();
-        self.process.wait().unwrap();
+    fn exit(self) {
+        drop(self);
+    }
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
     }
 }
 

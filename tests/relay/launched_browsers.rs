@@ -286,6 +286,13 @@ impl Up {
     }
 }
 
+impl Drop for Up {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
 #[tokio::test]
 async fn up_stops_no_browser_that_has_taken_the_name_of_its_own() {
     let browsers = Browsers::new(&[]).await;
