@@ -212,7 +212,11 @@ impl Hub {
         match message {
             ToHub::ClientOpened(client, to, outbox) => {
                 self.clients.insert(client, outbox);
-                self.feed(Input::ClientOpened(client, to.as_connection()));
+                self.feed(Input::ClientOpened {
+                    client,
+                    connection: to.as_connection(),
+                    program: self.connections.clients.program_of(client),
+                });
             }
             ToHub::ClientText(client, text) => {
                 self.memory.on_message(text.len());

@@ -61,9 +61,11 @@ impl Core {
     pub fn handle(&mut self, now: Now, input: Input<'_>) {
         self.out.now = now;
         match input {
-            Input::ClientOpened(client_id, connection) => {
-                self.on_client_opened(client_id, connection);
-            }
+            Input::ClientOpened {
+                client,
+                connection,
+                program,
+            } => self.on_client_opened(client, connection, program),
             Input::ClientText(client_id, text) => self.on_client_text(client_id, text, now),
             Input::ClientClosed(client_id) => self.on_client_closed(client_id),
             Input::ExtensionOpened {

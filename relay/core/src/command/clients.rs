@@ -5,14 +5,20 @@ use crate::protocol::ids::ClientId;
 use crate::{Connection, Core};
 
 impl Core {
-    pub(crate) fn on_client_opened(&mut self, client_id: ClientId, connection: Connection<'_>) {
+    pub(crate) fn on_client_opened(
+        &mut self,
+        client_id: ClientId,
+        connection: Connection<'_>,
+        program: ClientId,
+    ) {
         let root = self.out.ids.session();
         let target = match connection {
             Connection::Browser | Connection::Request => Some(Target::Browser),
             Connection::Target(id) => self.world.tabs.find_target(id),
         };
         let is_request = connection == Connection::Request;
-        self.world.clients.open(client_id, root, is_request);
+        let clients = &mut self.world.clients;
+        clients.open(client_id, root, is_request, program);
         let Some(target) = target else {
             // It was closed after the shell had looked it up.
             return self.close_with_target(client_id);

@@ -100,6 +100,10 @@ fn read_behavior(behavior: &str, folder: Option<String>) -> Result<Behavior, Cdp
     };
     // Chrome's own words.
     let folder = folder.ok_or_else(|| CdpError::rejected("downloadPath not provided"))?;
+    if folder == "." {
+        // Chromedriver sends this unless its user has named a folder.
+        return Ok(Behavior::Default);
+    }
     if !folder.starts_with('/') {
         return Err(CdpError::rejected(format!(
             "downloadPath '{folder}' is not an absolute path on the machine that runs the relay"

@@ -66,7 +66,8 @@ impl Core {
         }
     }
 
-    /// The clients that use a tab or the tab that opened it, each once.
+    /// The clients that use a tab or the tab that opened it, each once. A program may use the tab
+    /// with one socket, and say what it wants with another.
     fn users_of(&self, tab_id: TabId, opener: Option<TabId>) -> Vec<ClientId> {
         let mut users = Vec::new();
         for tab_id in [Some(tab_id), opener].into_iter().flatten() {
@@ -74,9 +75,14 @@ impl Core {
                 continue;
             };
             for (_, session) in self.world.sessions.at(Some(tab_id)) {
-                let client_id = session.client_id();
-                if tab.is_used_by(client_id) && !users.contains(&client_id) {
-                    users.push(client_id);
+                if !tab.is_used_by(session.client_id()) {
+                    continue;
+                }
+                let program = self.world.clients.of_same_program(session.client_id());
+                for client_id in program {
+                    if !users.contains(&client_id) {
+                        users.push(client_id);
+                    }
                 }
             }
         }

@@ -11,6 +11,8 @@ struct Client {
     root: SessionId,
     /// Connected for a single HTTP request, so that it owns no tabs.
     is_request: bool,
+    /// The first client of the same program, or itself.
+    program: ClientId,
     /// Messages received while the extension was connecting, in order.
     deferred: Vec<Deferred>,
     deferred_bytes: usize,
@@ -32,10 +34,11 @@ pub struct Clients {
 }
 
 impl Clients {
-    pub fn open(&mut self, id: ClientId, root: SessionId, is_request: bool) {
+    pub fn open(&mut self, id: ClientId, root: SessionId, is_request: bool, program: ClientId) {
         let client = Client {
             root,
             is_request,
+            program,
             deferred: Vec::new(),
             deferred_bytes: 0,
         };
@@ -49,6 +52,14 @@ impl Clients {
 
     pub fn is_connected(&self, id: ClientId) -> bool {
         self.map.contains_key(&id)
+    }
+
+    /// The clients of the same program, this one included.
+    pub fn of_same_program(&self, id: ClientId) -> impl Iterator<Item = ClientId> {
+        let program = self.map.get(&id).map(|client| client.program);
+        let clients = self.map.iter();
+        let same = clients.filter(move |(_, client)| Some(client.program) == program);
+        same.map(|(id, _)| *id)
     }
 
     /// Whether the tabs that this client creates are its own.

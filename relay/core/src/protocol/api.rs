@@ -17,7 +17,12 @@ pub(crate) const MAX_WAITING_BYTES: usize = 64 << 20;
 /// What happened outside.
 #[derive(Debug)]
 pub enum Input<'a> {
-    ClientOpened(ClientId, Connection<'a>),
+    ClientOpened {
+        client: ClientId,
+        connection: Connection<'a>,
+        /// The first client of the same program, or itself.
+        program: ClientId,
+    },
     ClientText(ClientId, &'a str),
     ClientClosed(ClientId),
     /// The extension has proven who it is. `install_id` identifies its browser.

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::script::{Call, ClientId, Messages, Script, Session};
-use crate::{Place, Placed, Placement};
+use crate::{Connection, Place, Placed, Placement};
 
 const GUID: &str = "790c48b4-cee2-4755-b32f-b33ff8ccd4ee";
 const SOURCE: &str = "/home/me/Downloads/Tabwire/790c48b4-cee2-4755-b32f-b33ff8ccd4ee";
@@ -110,6 +110,40 @@ fn client_learns_of_a_download_when_its_file_is_in_place() {
     });
     let progress = received.event("Browser.downloadProgress");
     assert_eq!(progress, &expected);
+}
+
+#[test]
+fn sockets_of_one_program_share_what_it_wants() {
+    let mut script = Script::with_tabs(1);
+    let browser = script.connect_client();
+    script.set_downloads(browser, behavior("allowAndName"));
+    let page = script.connect_client_of(browser, Connection::Target("T1"));
+    let other = script.connect_client();
+    script.set_downloads(other, behavior("allow"));
+    script.send(page, "Runtime.evaluate", json!({ "expression": "location" }));
+    while !script.is_live(1) {
+        script.answer_calls();
+    }
+    script.next_call("cdpCommand");
+    script.start_download(1);
+    assert_eq!(script.next_action(), "take");
+    let received = script.received(browser);
+    received.event("Browser.downloadWillBegin");
+    assert!(
+        !script
+            .received(other)
+            .has_event("Browser.downloadWillBegin")
+    );
+}
+
+#[test]
+fn folder_of_chromedriver_is_the_one_of_the_user() {
+    let mut script = Script::with_tabs(1);
+    let (client, _) = client_with_page(&mut script);
+    let params = json!({ "behavior": "allow", "downloadPath": ".", "eventsEnabled": true });
+    script.set_downloads(client, params);
+    script.start_download(1);
+    assert_eq!(script.next_action(), "watch");
 }
 
 #[test]

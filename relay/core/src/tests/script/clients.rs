@@ -45,9 +45,19 @@ impl Script {
     }
 
     pub fn connect_client_to(&mut self, connection: Connection<'_>) -> ClientId {
+        let client = ClientId(self.last_client + 1);
+        self.connect_client_of(client, connection)
+    }
+
+    /// `program`: the first client of the same program.
+    pub fn connect_client_of(&mut self, program: ClientId, connection: Connection<'_>) -> ClientId {
         self.last_client += 1;
         let client = ClientId(self.last_client);
-        self.input(Input::ClientOpened(client, connection));
+        self.input(Input::ClientOpened {
+            client,
+            connection,
+            program,
+        });
         client
     }
 
