@@ -17,8 +17,10 @@ use crate::error::Error;
 const OWNER_FILE: &str = "owner.json";
 /// In a temporary folder: which browser uses it.
 const PROCESS_FILE: &str = "process.json";
-/// How the folders are called.
+/// How the names of the folders begin.
 const PREFIX: &str = "browser-";
+/// How the names of those begin that are being removed.
+pub const REMOVED_PREFIX: &str = "removed-";
 /// How long a folder may take to get its owner.
 const CREATE_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -89,16 +91,34 @@ fn unpair(home: &Home, folders: &[PathBuf]) {
 pub async fn find_all(home: &Home) -> Vec<PathBuf> {
     let home = home.clone();
     let found = spawn_blocking(move || {
-        let created = list(&home.temporary_folder());
-        let begun = list(home.path()).filter(|folder| is_abandoned(folder));
-        let folders = created.chain(begun);
-        let left: Vec<PathBuf> = folders.filter(|folder| !has_owner(folder)).collect();
+        let begun = list(home.path()).filter(|folder| is_abandoned(folder) && !has_owner(folder));
+        let left: Vec<PathBuf> = without_owner(&home).chain(begun).collect();
         if !left.is_empty() {
             unpair(&home, &left);
         }
         left
     });
     found.await.unwrap_or_default()
+}
+
+/// The folders of temporary browsers that a process should have removed before it ended.
+pub fn without_owner(home: &Home) -> impl Iterator<Item = PathBuf> + use<> {
+    let created = list(&home.temporary_folder());
+    created.filter(|folder| may_be_removed(folder) && !has_owner(folder))
+}
+
+/// Whether this is a folder that Tabwire has created. Everything else among the temporary folders,
+/// and everything behind a link, was put there by someone else.
+pub fn may_be_removed(folder: &Path) -> bool {
+    let name = folder.file_name().and_then(|name| name.to_str());
+    let prefixes = [PREFIX, REMOVED_PREFIX];
+    let is_ours = name.is_some_and(|name| prefixes.iter().any(|prefix| name.starts_with(prefix)));
+    is_ours && is_folder(folder) && folder.parent().is_some_and(is_folder)
+}
+
+/// Not for a link to a folder.
+fn is_folder(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
 }
 
 fn list(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
@@ -109,7 +129,9 @@ fn list(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
 /// Whether `new_folder` has begun this one, and was killed before it was done.
 fn is_abandoned(folder: &Path) -> bool {
     let name = folder.file_name().and_then(|name| name.to_str());
-    let is_new = name.is_some_and(|name| name.starts_with(PREFIX)) && folder.is_dir();
+    let is_new = name.is_some_and(|name| name.starts_with(PREFIX)) && is_folder(folder);
+    // Until it is moved, there is nothing else in it.
+    let is_new = is_new && list(folder).all(|file| file.ends_with(OWNER_FILE));
     let changed = fs::metadata(folder).and_then(|folder| folder.modified());
     let age = changed.ok().and_then(|changed| changed.elapsed().ok());
     is_new && age.is_some_and(|age| age > CREATE_TIMEOUT)
@@ -217,18 +239,38 @@ mod tests {
     #[tokio::test]
     async fn folder_that_was_never_finished_is_removed_after_a_while() {
         let (_guard, home) = new_home();
-        let [begun, recent, other] = ["browser-a", "browser-b", "launched"].map(|name| {
+        let names = ["browser-a", "browser-b", "launched", "browser-c"];
+        let [begun, recent, other, used] = names.map(|name| {
             let folder = home.path().join(name);
             fs::create_dir(&folder).unwrap();
             folder
         });
+        fs::write(used.join("notes"), "years").unwrap();
         let long_ago = SystemTime::now() - 2 * CREATE_TIMEOUT;
-        for folder in [&begun, &other] {
+        for folder in [&begun, &other, &used] {
             let opened = fs::File::open(folder).unwrap();
             opened.set_modified(long_ago).unwrap();
         }
         remove_all(&home, find_all(&home).await).await;
-        assert!(!begun.exists() && recent.exists() && other.exists());
+        assert!(!begun.exists() && recent.exists() && other.exists() && used.exists());
+    }
+
+    #[tokio::test]
+    async fn what_others_put_there_is_never_removed() {
+        let (guard, home) = new_home();
+        let temporary = home.temporary_folder();
+        let outside = guard.path().join("outside");
+        fs::create_dir_all(temporary.join("mydata")).unwrap();
+        fs::create_dir_all(outside.join("browser-thesis")).unwrap();
+        fs::write(temporary.join("browser-notes"), "years").unwrap();
+        let link = temporary.join("browser-link");
+        std::os::unix::fs::symlink(outside.join("browser-thesis"), link).unwrap();
+        assert_eq!(find_all(&home).await, [] as [PathBuf; 0]);
+
+        fs::rename(&temporary, guard.path().join("moved")).unwrap();
+        std::os::unix::fs::symlink(&outside, &temporary).unwrap();
+        assert_eq!(find_all(&home).await, [] as [PathBuf; 0]);
+        assert!(!may_be_removed(&temporary.join("browser-thesis")));
     }
 
     #[tokio::test]

@@ -5,8 +5,9 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Child, Command};
 
+use rustix::process::Signal;
 use serde_json::{Value, json};
-use tabwire_tests::{Relay, StartOptions};
+use tabwire_tests::{Relay, StartOptions, until};
 
 use super::{Findings, doctor};
 use crate::machine::{Machine, listen_in};
@@ -83,6 +84,42 @@ fn removes_temporary_folders_that_no_browser_uses() {
     drop(browser);
     fix(&machine, &machine.home()).expect("fixed", "browser-a");
     fix(&machine, &machine.home()).expect_none("browser-a");
+}
+
+/// The next relay removes nothing of it either.
+#[tokio::test]
+async fn removes_nothing_that_others_put_among_temporary_folders() {
+    let relay = Relay::start(&[]).await;
+    let (machine, home, shared) = (Machine::new(), relay.home(), relay.shared_home());
+    relay.stop(Signal::TERM).await;
+    let temporary = home.join("temporary");
+    fs::create_dir_all(temporary.join("mydata")).unwrap();
+    fs::write(temporary.join("notes"), "years").unwrap();
+    let findings = fix(&machine, &home);
+    findings.expect_none("mydata");
+    findings.expect_none("notes");
+
+    let left = temporary.join("browser-left");
+    fs::create_dir(&left).unwrap();
+    let relay = Relay::start_with(StartOptions {
+        home: Some(shared.clone()),
+        ..StartOptions::default()
+    });
+    let relay = relay.await;
+    until("what is left is removed", async || {
+        (!left.exists()).then_some(())
+    })
+    .await;
+    relay.stop(Signal::TERM).await;
+
+    let documents = machine.path("documents");
+    fs::rename(&temporary, &documents).unwrap();
+    fs::create_dir(documents.join("browser-thesis")).unwrap();
+    symlink(&documents, &temporary).unwrap();
+    fix(&machine, &home).expect_none("thesis");
+    for name in ["mydata", "notes", "browser-thesis"] {
+        assert!(documents.join(name).exists(), "{name}");
+    }
 }
 
 #[test]

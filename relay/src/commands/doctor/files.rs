@@ -61,10 +61,7 @@ fn check_stale_files(home: &Home) -> Option<Finding> {
 
 /// The folders of temporary browsers that a process should have removed before it ended.
 fn check_leftovers(home: &Home) -> Vec<Finding> {
-    let folders = fs::read_dir(home.temporary_folder());
-    let folders = folders.into_iter().flatten().flatten();
-    let folders = folders.map(|folder| folder.path());
-    let left = folders.filter(|folder| !leftovers::has_owner(folder));
+    let left = leftovers::without_owner(home);
     left.map(|folder| describe(&folder)).collect()
 }
 

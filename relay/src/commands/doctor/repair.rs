@@ -9,11 +9,9 @@ use tabwire_home::{Home, Token};
 
 use super::files::user_of;
 use super::finding::{Finding, Severity};
-use crate::browser::{bundle, leftovers};
+use crate::browser::bundle;
+use crate::browser::leftovers::{self, REMOVED_PREFIX};
 use crate::error::Error;
-
-/// How the names of temporary folders begin that are being removed.
-const MOVED: &str = "removed-";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Repair {
@@ -90,6 +88,9 @@ fn remove_temporary(home: &Home, folder: &Path) -> Result<String, Error> {
 /// runs without the home until it exits, and deleting a profile takes longer than that.
 fn move_away(home: &Home, folder: &Path) -> Result<PathBuf, Error> {
     let _claim = home.claim()?.ok_or_else(relay_started)?;
+    if !leftovers::may_be_removed(folder) {
+        return Err(refused("it is not a folder that Tabwire has created"));
+    }
     if leftovers::has_owner(folder) {
         return Err(refused("the process that created it is running"));
     }
@@ -98,11 +99,11 @@ fn move_away(home: &Home, folder: &Path) -> Result<PathBuf, Error> {
     }
     home.update_pairings(|pairings| pairings.unpair_folder(&folder.join("extension")))?;
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
-    if name.starts_with(MOVED) {
+    if name.starts_with(REMOVED_PREFIX) {
         return Ok(folder.to_owned());
     }
     // It stays among the temporary folders, so that it is found again if this process is killed.
-    let moved = folder.with_file_name(format!("{MOVED}{name}"));
+    let moved = folder.with_file_name(format!("{REMOVED_PREFIX}{name}"));
     fs::rename(folder, &moved)?;
     Ok(moved)
 }
