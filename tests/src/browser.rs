@@ -2,14 +2,14 @@
 //! hands every WebSocket to the test.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use axum::Router;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade};
 use axum::extract::{Request, State};
-use axum::http::Uri;
+use axum::http::{StatusCode, Uri};
 use axum::middleware::{Next, from_fn_with_state};
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use axum::serve::ListenerExt as _;
 use serde_json::{Value, json};
@@ -27,6 +27,8 @@ pub struct ScriptedBrowser {
     pub port: u16,
     /// Whether requests are accepted and never answered.
     hangs: Arc<AtomicBool>,
+    /// How many of the next WebSockets are refused.
+    refusals: Arc<AtomicUsize>,
     server: JoinHandle<()>,
     links: mpsc::UnboundedReceiver<BrowserLink>,
 }
@@ -58,6 +60,7 @@ impl ScriptedBrowser {
                 .on_upgrade(async move |socket| drop(sender.send(BrowserLink { path, socket })))
         };
         let hangs = Arc::new(AtomicBool::new(false));
+        let refusals = Arc::new(AtomicUsize::new(0));
         let routes = Router::new()
             .route(
                 "/json/version",
@@ -67,12 +70,14 @@ impl ScriptedBrowser {
             .route("/json/protocol", get(async || r#"{"domains" : []}"#))
             .route(PATH, get(upgrade.clone()))
             .route(PAGE_PATH, get(upgrade))
-            .layer(from_fn_with_state(hangs.clone(), answer_or_hang));
+            .layer(from_fn_with_state(hangs.clone(), answer_or_hang))
+            .layer(from_fn_with_state(refusals.clone(), accept_or_refuse));
         let listener = listener.tap_io(|stream| stream.set_nodelay(true).unwrap());
         let server = tokio::spawn(async move { axum::serve(listener, routes).await.unwrap() });
         Self {
             port,
             hangs,
+            refusals,
             server,
             links,
         }
@@ -81,6 +86,11 @@ impl ScriptedBrowser {
     /// From now on accepts connections and answers none, like a process that is suspended.
     pub fn hang(&self) {
         self.hangs.store(true, Ordering::Relaxed);
+    }
+
+    /// Refuses this many of the next WebSockets.
+    pub fn refuse(&self, number: usize) {
+        self.refusals.store(number, Ordering::Relaxed);
     }
 
     pub fn url(&self) -> String {
@@ -184,6 +194,22 @@ async fn answer_or_hang(
 ) -> Response {
     if hangs.load(Ordering::Relaxed) {
         std::future::pending::<()>().await;
+    }
+    next.run(request).await
+}
+
+async fn accept_or_refuse(
+    State(refusals): State<Arc<AtomicUsize>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let less = |number: usize| number.checked_sub(1);
+    if request.uri().path().starts_with("/devtools/")
+        && refusals
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, less)
+            .is_ok()
+    {
+        return StatusCode::SERVICE_UNAVAILABLE.into_response();
     }
     next.run(request).await
 }

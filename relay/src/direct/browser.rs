@@ -18,7 +18,7 @@ use crate::error::Error;
 use crate::shared_work::SharedWork;
 
 /// How often a browser that is expected back is looked for.
-const RETRY_DELAY: Duration = Duration::from_millis(100);
+pub const RETRY_DELAY: Duration = Duration::from_millis(100);
 
 /// Where a browser is, and who started it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,7 +61,7 @@ pub struct Browser {
     /// Somebody has made sure that the browser is running. The hub may still believe that it is gone.
     pub running: Notify,
     /// How long to look for a browser that cannot be launched.
-    recovery_timeout: Duration,
+    pub recovery_timeout: Duration,
 }
 
 impl Browser {

@@ -73,6 +73,7 @@ pub fn start(start: Start) -> HubSender {
         clients: HashMap::new(),
         last_link: 0,
         slot: None,
+        recovery_started: None,
         probe: None,
         memory: Memory::watch(),
     };
@@ -99,6 +100,8 @@ struct Hub {
     last_link: u64,
     /// The browser's place, which no extension can take meanwhile. `None` while it is gone.
     slot: Option<ExtensionSlot>,
+    /// When a client last asked for a browser that is gone.
+    recovery_started: Option<Instant>,
     /// Looks for a browser that is gone.
     probe: Option<JoinHandle<()>>,
     log: Log,
@@ -345,9 +348,7 @@ impl Hub {
             self.log.degraded(&self.runtime, &signals, &loss.reason);
         }
         if recovers {
-            let url = self.browser.url();
-            let reason = loss.reason.clone();
-            self.on_recovery(Err(Error::BrowserPort { url, reason }));
+            self.on_not_restored(id, loss);
         } else if is_waiting {
             self.start_recovery();
         }

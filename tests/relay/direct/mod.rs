@@ -2,6 +2,7 @@
 
 mod passing;
 mod recovery;
+mod restoring;
 mod serving;
 
 use tabwire_tests::{BrowserLink, Client, Relay, ScriptedBrowser};

@@ -7,7 +7,7 @@ use super::start_with_client;
 use crate::setup::{MULTI_CLIENT, assert_message, auto_attach_params, methods};
 
 /// The browser ends, and the relay notices.
-async fn lose(relay: &Relay, browser: ScriptedBrowser, link: BrowserLink) -> u16 {
+pub async fn lose(relay: &Relay, browser: ScriptedBrowser, link: BrowserLink) -> u16 {
     let port = browser.stop().await;
     drop(link);
     until_degraded(relay).await;

@@ -1,14 +1,15 @@
 //! Looks for a browser that is gone, and follows up on what was found.
 
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tabwire_core::ids::ClientId;
 
 use super::{Hub, INTERNAL_ERROR, OnFailure, Recovery};
-use crate::direct::browser::Recovered;
-use crate::direct::client::Link;
+use crate::direct::browser::{RETRY_DELAY, Recovered};
+use crate::direct::client::{Client, Link};
 use crate::direct::runtime::State;
+use crate::direct::upstream::Loss;
 use crate::error::Error;
 use crate::hub::HubReport;
 use crate::registry::Identity;
@@ -19,14 +20,44 @@ const PROBE_INTERVAL: Duration = Duration::from_secs(2);
 
 impl Hub {
     pub(super) fn start_recovery(&mut self) {
-        if !self.runtime.on_request() {
-            return;
+        if self.runtime.on_request() {
+            self.recovery_started = Some(Instant::now());
+            self.recover_after(Duration::ZERO);
         }
+    }
+
+    fn recover_after(&self, delay: Duration) {
         self.log.recovery_started(&self.runtime);
         let (browser, events) = (self.browser.clone(), self.recovery_events.clone());
         tokio::spawn(async move {
+            tokio::time::sleep(delay).await;
             let _ = events.send(browser.recover().await);
         });
+    }
+
+    /// The browser was found, but this client's new connection to it is lost again. A browser that
+    /// has just started may refuse one, so this is tried again until the time for the recovery is up.
+    pub(super) fn on_not_restored(&mut self, id: ClientId, loss: &Loss) {
+        let is_early = |started: Instant| started.elapsed() < self.browser.recovery_timeout;
+        if self.recovery_started.is_some_and(is_early) {
+            // Otherwise, another client's connection was lost before, and this one is restored with it.
+            if self.runtime.on_request() {
+                self.recover_after(RETRY_DELAY);
+            }
+            return;
+        }
+        let url = self.browser.url();
+        let reason = loss.reason.clone();
+        let error = Error::BrowserPort { url, reason };
+        let is_usable = |client: &Client| !matches!(client.link, Link::Lost | Link::Closed);
+        if self.clients.values().any(is_usable)
+            && let Some(client) = self.clients.get_mut(&id)
+        {
+            // The others have a connection, or are about to get one.
+            let reason = format!("The connection to the browser was lost again. {error}");
+            return client.close(INTERNAL_ERROR, &reason);
+        }
+        self.on_recovery_failed(error);
     }
 
     pub(super) fn on_recovery(&mut self, recovery: Recovery) {
