@@ -4,12 +4,15 @@
 //! The relay writes to a pipe what there is to clean up. When the pipe closes, the relay has
 //! ended, however it ended; whatever it has not cleaned up by then is left to the watchdog.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, BufRead, Write as _};
+use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, Command, Stdio};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use command_fds::{CommandFdExt as _, FdMapping};
 use futures_util::future::join_all;
@@ -21,6 +24,8 @@ use super::process::LaunchedProcess;
 
 /// The hidden command that runs the watchdog.
 pub const COMMAND: &str = "watchdog";
+/// How often the relay tries to write to a watchdog that does not read.
+const RETRY_INTERVAL: Duration = Duration::from_millis(500);
 
 /// What is left of one launched browser.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,25 +53,27 @@ enum Message {
 
 /// The relay's end of the pipe.
 pub struct Watchdog {
-    pipe: Mutex<Option<ChildStdin>>,
+    /// `None` without a watchdog.
+    pipe: Arc<Mutex<Option<Pipe>>>,
 }
 
 impl Watchdog {
     /// Without a watchdog the relay works just as well, unless it is killed.
     pub fn start(home: &Home) -> Self {
-        let pipe = start(home)
-            .inspect_err(|error| tracing::warn!(%error, "cannot start the watchdog"))
-            .ok();
-        Self {
-            pipe: Mutex::new(pipe),
-        }
+        let pipe = start(home).and_then(|stdin| Pipe::new(OwnedFd::from(stdin)));
+        let pipe = pipe.inspect_err(|error| tracing::warn!(%error, "cannot start the watchdog"));
+        Self::with(pipe.ok())
     }
 
     /// For tests that launch nothing.
     #[cfg(test)]
     pub fn none() -> Self {
+        Self::with(None)
+    }
+
+    fn with(pipe: Option<Pipe>) -> Self {
         Self {
-            pipe: Mutex::new(None),
+            pipe: Arc::new(Mutex::new(pipe)),
         }
     }
 
@@ -89,11 +96,72 @@ impl Watchdog {
 
     fn send(&self, message: &Message) {
         let mut pipe = self.pipe.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(pipe) = pipe.as_mut()
-            && let Ok(text) = serde_json::to_string(message)
-            && let Err(error) = writeln!(pipe, "{text}")
-        {
+        let Some(open) = pipe.as_mut() else { return };
+        let was_empty = open.unwritten.is_empty();
+        if let Ok(text) = serde_json::to_string(message) {
+            open.unwritten.extend(text.bytes());
+            open.unwritten.push_back(b'\n');
+        }
+        if !flush(&mut pipe) && was_empty {
+            let pipe = self.pipe.clone();
+            // Not a task of the runtime: it must not matter what that is doing.
+            std::thread::spawn(move || retry(&pipe));
+        }
+    }
+}
+
+/// What the watchdog reads from. Writing never waits: a watchdog that is suspended reads nothing, and
+/// the relay has to go on.
+struct Pipe {
+    file: File,
+    /// What did not fit into the pipe.
+    unwritten: VecDeque<u8>,
+}
+
+impl Pipe {
+    fn new(file: OwnedFd) -> io::Result<Self> {
+        rustix::io::ioctl_fionbio(&file, true)?;
+        Ok(Self {
+            file: file.into(),
+            unwritten: VecDeque::new(),
+        })
+    }
+
+    /// Fails with `WouldBlock` if the pipe is full.
+    fn write(&mut self) -> io::Result<()> {
+        while !self.unwritten.is_empty() {
+            let (first, _) = self.unwritten.as_slices();
+            match self.file.write(first) {
+                Ok(written) => drop(self.unwritten.drain(..written)),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns whether nothing is left to write.
+fn flush(pipe: &mut Option<Pipe>) -> bool {
+    let written = pipe.as_mut().map_or(Ok(()), Pipe::write);
+    match written {
+        Ok(()) => true,
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => false,
+        Err(error) => {
             tracing::warn!(%error, "the watchdog is gone");
+            *pipe = None;
+            true
+        }
+    }
+}
+
+/// Goes on writing until the watchdog has got everything.
+fn retry(pipe: &Mutex<Option<Pipe>>) {
+    tracing::warn!("the watchdog does not respond");
+    loop {
+        std::thread::sleep(RETRY_INTERVAL);
+        if flush(&mut pipe.lock().unwrap_or_else(PoisonError::into_inner)) {
+            return;
         }
     }
 }
@@ -164,6 +232,39 @@ mod tests {
             process: LaunchedProcess::new(pid, PathBuf::from(profile), true),
             folder: None,
         }
+    }
+
+    #[test]
+    fn suspended_watchdog_blocks_nobody_and_gets_everything_later() {
+        /// Many times what fits into a pipe.
+        const NUMBER: u32 = 2000;
+        let (reader, writer) = io::pipe().unwrap();
+        let watchdog = Watchdog::with(Some(Pipe::new(writer.into()).unwrap()));
+        let (done, is_done) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            for pid in 1..=NUMBER {
+                watchdog.on_launched(&remains(pid, "/profile").process, None);
+            }
+            done.send(watchdog).unwrap();
+        });
+        let watchdog = is_done.recv_timeout(Duration::from_secs(20));
+        let watchdog = watchdog.expect("nothing waits for the watchdog");
+        // The watchdog goes on when it is resumed.
+        let reading = std::thread::spawn(move || read_remains(io::BufReader::new(reader)));
+        while !watchdog
+            .pipe
+            .lock()
+            .unwrap()
+            .as_ref()
+            .unwrap()
+            .unwritten
+            .is_empty()
+        {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        drop(watchdog);
+        let read = reading.join().unwrap();
+        assert_eq!(read.len(), usize::try_from(NUMBER).unwrap());
     }
 
     #[test]
