@@ -16,13 +16,16 @@ impl StopSignals {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
-            hangup: hangup_is_not_ignored()
-                .then(|| signal(SignalKind::hangup()))
-                .transpose()?,
+            hangup: hangup()?,
         })
     }
 
     pub async fn recv(&mut self) {
+        self.next().await;
+    }
+
+    /// Which signal is received next.
+    pub async fn next(&mut self) -> SignalKind {
         let hangup = async {
             match &mut self.hangup {
                 Some(hangup) => drop(hangup.recv().await),
@@ -30,15 +33,20 @@ impl StopSignals {
             }
         };
         tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-            () = hangup => {}
+            _ = self.interrupt.recv() => SignalKind::interrupt(),
+            _ = self.terminate.recv() => SignalKind::terminate(),
+            () = hangup => SignalKind::hangup(),
         }
     }
 }
 
-/// `nohup` starts programs with SIGHUP ignored, and handling it would defeat that. Only Linux lets
-/// us check.
+/// `None` if it is ignored: `nohup` starts programs with SIGHUP ignored, and handling it would defeat
+/// that. Only Linux lets us check.
+fn hangup() -> Result<Option<Signal>, Error> {
+    let hangup = hangup_is_not_ignored().then(|| signal(SignalKind::hangup()));
+    hangup.transpose().map_err(Error::Signals)
+}
+
 fn hangup_is_not_ignored() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::Write as _;
+use std::os::unix::process::CommandExt as _;
 use std::process::Stdio;
 use std::sync::Arc;
 
@@ -154,6 +155,8 @@ async fn signals_reach_the_program() {
             .args(["wrap", "--", "sh", "-c", &script])
             .env("TABWIRE_HOME", relay.home())
             .stdin(Stdio::null())
+            // A terminal sends Ctrl-C to the program itself, and the tests may run in one.
+            .process_group(0)
             .spawn()
             .unwrap();
         until("the program runs", async || ready.exists().then_some(())).await;
@@ -161,4 +164,70 @@ async fn signals_reach_the_program() {
         let status = until("it exits", async || child.try_wait().unwrap()).await;
         assert_eq!(status.code(), Some(9), "{name}");
     }
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn hangup_is_ignored_under_nohup() {
+    let relay = Relay::start(&[]).await;
+    let folder = TempDir::new().unwrap();
+    let ready = folder.path().join("ready");
+    let script = format!(": > '{}'; exec sleep 60", ready.display());
+    let mut child = std::process::Command::new("nohup")
+        .arg(binary())
+        .args(["wrap", "--", "sh", "-c", &script])
+        .env("TABWIRE_HOME", relay.home())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    until("the program runs", async || ready.exists().then_some(())).await;
+    let pid = Pid::from_child(&child);
+    kill_process(pid, Signal::HUP).unwrap();
+    // Received after the other one.
+    kill_process(pid, Signal::TERM).unwrap();
+    let status = until("it exits", async || child.try_wait().unwrap()).await;
+    assert_eq!(status.code(), Some(128 + Signal::TERM.as_raw()));
+}
+
+/// The terminal is that of `script`, which passes on what is typed.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn ctrl_c_in_a_terminal_reaches_the_program_once() {
+    let relay = Relay::start(&[]).await;
+    let folder = TempDir::new().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    // A shell would count signals in quick succession as one.
+    let program = "const { appendFileSync } = require('node:fs');
+        process.on('SIGINT', () => appendFileSync('received', 'INT '));
+        process.on('SIGTERM', () => process.exit(9));
+        setInterval(() => {}, 1000);
+        appendFileSync('ready', String(process.ppid));";
+    fs::write(path("program.cjs"), program).unwrap();
+    let command = format!("exec '{}' wrap -- node program.cjs", binary().display());
+    let mut terminal = std::process::Command::new("script")
+        .args(["--quiet", "--return", "--command", &command, "/dev/null"])
+        .current_dir(folder.path())
+        .env("TABWIRE_HOME", relay.home())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let read = |name: &str| fs::read_to_string(path(name)).ok();
+    let pid = until("the program runs", async || {
+        read("ready").filter(|pid| !pid.is_empty())
+    })
+    .await;
+    let mut keyboard = terminal.stdin.take().unwrap();
+    keyboard.write_all(b"\x03").unwrap();
+    until("the program is interrupted", async || read("received")).await;
+    // Passed on after what was received before.
+    let pid = Pid::from_raw(pid.parse().unwrap()).unwrap();
+    kill_process(pid, Signal::TERM).unwrap();
+    let status = until("it exits", async || terminal.try_wait().unwrap()).await;
+    assert_eq!(
+        (status.code(), read("received")),
+        (Some(9), Some("INT ".to_owned()))
+    );
 }

@@ -1,17 +1,20 @@
 //! `tabwire wrap`: runs a program that needs the relay's address, with placeholders in its arguments
 //! replaced.
 
+use std::fs::File;
 use std::process::{ExitCode, ExitStatus};
 use std::time::Duration;
 
 use clap::Args;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, getpgrp, kill_process};
+use rustix::termios::tcgetpgrp;
 use tabwire_home::{Home, State, Token, cdp_url};
 use tokio::process::{Child, Command};
-use tokio::signal::unix::{self, SignalKind};
+use tokio::signal::unix::SignalKind;
 
 use crate::commands::{browser_name, exit_code};
 use crate::error::Error;
+use crate::signals::StopSignals;
 
 /// How long to wait for a relay, and how often to look for it: more and more rarely.
 const RELAY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -40,7 +43,7 @@ pub async fn run(options: &WrapOptions) -> Result<ExitCode, Error> {
     let mut words = options.program.iter().map(|word| values.replace_in(word));
     let program = words.next().unwrap_or_default();
     // Before the program starts, so that a signal never ends this process alone.
-    let signals = Signals::new()?;
+    let signals = StopSignals::new()?;
     let child = Command::new(&program)
         .args(words)
         // Unlike arguments, only this user can read it.
@@ -95,44 +98,31 @@ impl Values {
     }
 }
 
-/// The signals that are passed on to the program.
-struct Signals {
-    interrupt: unix::Signal,
-    terminate: unix::Signal,
-    hangup: unix::Signal,
-}
-
-impl Signals {
-    fn new() -> Result<Self, Error> {
-        let signal = |kind| unix::signal(kind).map_err(Error::Signals);
-        Ok(Self {
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-            hangup: signal(SignalKind::hangup())?,
-        })
-    }
-
-    async fn next(&mut self) -> Signal {
-        tokio::select! {
-            _ = self.interrupt.recv() => Signal::INT,
-            _ = self.terminate.recv() => Signal::TERM,
-            _ = self.hangup.recv() => Signal::HUP,
-        }
-    }
-}
-
 /// Passes signals on to the program until it has exited.
-async fn wait(mut child: Child, mut signals: Signals) -> Result<ExitStatus, Error> {
+async fn wait(mut child: Child, mut signals: StopSignals) -> Result<ExitStatus, Error> {
     loop {
         let received = tokio::select! {
             status = child.wait() => return Ok(status?),
             signal = signals.next() => signal,
         };
+        if received == SignalKind::interrupt() && is_in_foreground() {
+            // Ctrl-C, which the terminal has sent to the program, too.
+            continue;
+        }
         let pid = child.id().and_then(|pid| i32::try_from(pid).ok());
-        if let Some(pid) = pid.and_then(Pid::from_raw) {
-            let _ = kill_process(pid, received);
+        let signal = Signal::from_named_raw(received.as_raw_value());
+        if let (Some(pid), Some(signal)) = (pid.and_then(Pid::from_raw), signal) {
+            let _ = kill_process(pid, signal);
         }
     }
+}
+
+/// Whether Ctrl-C in the terminal reaches this process, and with it the program, which is in the same
+/// process group.
+fn is_in_foreground() -> bool {
+    let terminal = File::open("/dev/tty");
+    let group = terminal.and_then(|terminal| Ok(tcgetpgrp(terminal)?));
+    group.is_ok_and(|group| group == getpgrp())
 }
 
 #[cfg(test)]
