@@ -246,12 +246,17 @@ export class Scope {
 /** @param {any} value */
 const isPromise = (value) => typeof value?.then === 'function';
 
+/** The same as `is_unsafe` in relay/home/src/printable.rs, apart from what ends lines or controls a terminal. */
+const INVISIBLE =
+  /[\u061c\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
+
 /**
  * A tab in one line. Control characters in its title become spaces: they could end the line or control a terminal.
+ * Those that change the direction of text, or that nobody sees, are left out.
  * @param {Tab} tab
  */
 export function describeTab({ index, title, url, inUse }) {
   const prefix = title ? `${truncate(title, 80)} | ` : '';
   const line = `[${index}] ${prefix}${truncate(url, 200)}${inUse ? '  <- page' : ''}`;
-  return line.replace(/[\p{Cc}\u2028\u2029]/gu, ' ');
+  return line.replace(/[\p{Cc}\u2028\u2029]/gu, ' ').replace(INVISIBLE, '');
 }

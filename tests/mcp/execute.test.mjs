@@ -151,11 +151,11 @@ test("takes over a tab of the user by its URL and touches none of the user's oth
 
 test('lists a tab in one line without control characters, whatever its title', async () => {
   await run(
-    `state.home = page; page = await context.newPage(); await page.goto('${shared.site.url('/other')}'); await page.evaluate(() => (document.title = 'a\\u001b[31m\\u0007b\\u2028[7] c\\u2029d\\u009b31me'))`,
+    `state.home = page; page = await context.newPage(); await page.goto('${shared.site.url('/other')}'); await page.evaluate(() => (document.title = 'a\\u001b[31m\\u0007b\\u2028[7] c\\u2029d\\u009b31m\\u202ee'))`,
   );
   for (const { text } of [await run('pages()'), await agent.reset()]) {
     assert.match(text, /^\[\d+\] a.*b.*\[7\] c.*d.*e \| http\S+\/other {2}<- page$/m);
-    assert.doesNotMatch(text, /[^\P{Cc}\n]|[\u2028\u2029]/u);
+    assert.doesNotMatch(text, /[^\P{Cc}\n]|[\u2028\u2029\u202e]/u);
   }
   await run('await page.close()');
 });

@@ -1,8 +1,8 @@
 //! A browser with a debugging port, driven by a test: it serves the documents of such a port, and
 //! hands every WebSocket to the test.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use axum::Router;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade};
@@ -29,6 +29,7 @@ pub struct ScriptedBrowser {
     hangs: Arc<AtomicBool>,
     /// How many of the next WebSockets are refused.
     refusals: Arc<AtomicUsize>,
+    product: Arc<Mutex<String>>,
     server: JoinHandle<()>,
     links: mpsc::UnboundedReceiver<BrowserLink>,
 }
@@ -61,10 +62,12 @@ impl ScriptedBrowser {
         };
         let hangs = Arc::new(AtomicBool::new(false));
         let refusals = Arc::new(AtomicUsize::new(0));
+        let product = Arc::new(Mutex::new("Chrome/156.0.1.2".to_owned()));
+        let its_product = product.clone();
         let routes = Router::new()
             .route(
                 "/json/version",
-                get(async move || version(port).to_string()),
+                get(async move || version(port, &its_product.lock().unwrap()).to_string()),
             )
             .route("/json/list", get(async move || list(port).to_string()))
             .route("/json/protocol", get(async || r#"{"domains" : []}"#))
@@ -78,6 +81,7 @@ impl ScriptedBrowser {
             port,
             hangs,
             refusals,
+            product,
             server,
             links,
         }
@@ -91,6 +95,11 @@ impl ScriptedBrowser {
     /// Refuses this many of the next WebSockets.
     pub fn refuse(&self, number: usize) {
         self.refusals.store(number, Ordering::Relaxed);
+    }
+
+    /// What `/json/version` has as its product.
+    pub fn set_product(&self, product: &str) {
+        product.clone_into(&mut self.product.lock().unwrap());
     }
 
     pub fn url(&self) -> String {
@@ -214,9 +223,9 @@ async fn accept_or_refuse(
     next.run(request).await
 }
 
-fn version(port: u16) -> Value {
+fn version(port: u16, product: &str) -> Value {
     json!({
-        "Browser": "Chrome/156.0.1.2",
+        "Browser": product,
         "Protocol-Version": "1.3",
         "User-Agent": "scripted",
         "webSocketDebuggerUrl": format!("ws://127.0.0.1:{port}{PATH}"),

@@ -136,7 +136,8 @@ fn describe_browser(browser: &BrowserReport) -> String {
         Some(Ownership::Attached) => ", already running when Tabwire connected",
         None => "",
     };
-    format!("{name} ({}){at}, {tabs}{ownership}", browser.product)
+    let product = printable(&browser.product);
+    format!("{name} ({product}){at}, {tabs}{ownership}")
 }
 
 fn print_clients(clients: &[ClientReport]) {

@@ -4,7 +4,9 @@ const MAX_TEXT: usize = 100;
 
 /// Prints rows with aligned columns, indented.
 pub fn print<const N: usize>(rows: impl Iterator<Item = [String; N]>) {
-    let rows: Vec<[String; N]> = rows.collect();
+    // Some of it comes from browsers, or from the output of programs.
+    let shown = |cell: String| tabwire_home::printable(&cell, usize::MAX);
+    let rows: Vec<[String; N]> = rows.map(|row| row.map(shown)).collect();
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column));
         cells.map(|cell| cell.chars().count()).max().unwrap_or(0)

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::Args;
 use tabwire_home::Home;
 
+use crate::commands::table::printable;
 use crate::error::Error;
 
 #[derive(Debug, Clone, Args)]
@@ -19,7 +20,7 @@ pub fn run(options: &UnpairOptions) -> Result<ExitCode, Error> {
     print_line!(
         "{} ({}) is no longer paired. To pair it again, run `tabwire pair` and paste the code into its popup.",
         removed.name,
-        removed.product
+        printable(&removed.product)
     );
     if !sharing.is_empty() {
         print_line!(

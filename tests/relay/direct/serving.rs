@@ -105,6 +105,16 @@ async fn status_shows_the_browser() {
     assert!(exit.stdout.contains(&expected), "{exit:?}");
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn product_cannot_control_a_terminal() {
+    let (relay, browser) = start(&[]).await;
+    browser.set_product("Chrome/1\u{1b}[2J\u{202e}2");
+    for command in ["status", "browsers"] {
+        let exit = run(&relay.home(), &[command], &[]);
+        assert!(exit.stdout.contains("Chrome/1[2J2"), "{exit:?}");
+    }
+}
+
 /// Whoever asks for the browsers gives up after two seconds.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hung_browser_is_not_connected_and_does_not_hide_others() {
