@@ -11,6 +11,7 @@ use tabwire_home::Home;
 use tokio::task::spawn_blocking;
 
 use super::process::{LaunchedProcess, ProcessIdentity};
+use super::profile_holder;
 use crate::error::Error;
 
 /// In a temporary folder: which process created it, and will remove it.
@@ -63,6 +64,10 @@ pub fn write_process(folder: &Path, process: &LaunchedProcess) {
 /// Removes a folder that nobody uses any more, and the pairing of the extension in it.
 pub async fn remove_folder(home: &Home, folder: &Path) {
     let (home, folder) = (home.clone(), folder.to_owned());
+    // A script may have started the browser in a session of its own. Nobody else uses this profile.
+    if let Some(holder) = profile_holder::of(&folder.join("profile")) {
+        profile_holder::stop(&holder).await;
+    }
     // A profile has thousands of files, and another process may be changing the pairings.
     let _ = spawn_blocking(move || remove_now(&home, &folder)).await;
 }
@@ -222,6 +227,16 @@ mod tests {
         remove_folder(&home, &folder).await;
         assert!(!folder.exists());
         assert_eq!(home.pairings().unwrap().folders().count(), 0);
+    }
+
+    #[tokio::test]
+    async fn profile_is_never_removed_under_a_running_browser() {
+        let (_guard, home) = new_home();
+        let folder = new_folder(&home).unwrap();
+        let (mut child, _listener) = profile_holder::tests::open(&folder.join("profile"));
+        remove_folder(&home, &folder).await;
+        assert!(child.try_wait().unwrap().is_some(), "stopped first");
+        assert!(!folder.exists());
     }
 
     #[tokio::test]

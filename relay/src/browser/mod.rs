@@ -15,6 +15,7 @@ mod owned;
 pub mod process;
 mod process_group;
 pub mod profile;
+mod profile_holder;
 pub mod profile_pairing;
 pub mod program;
 mod reserved;

@@ -87,7 +87,7 @@ pub fn remove_active_port(profile: &Path) {
     let _ = fs::remove_file(profile.join(ACTIVE_PORT_FILE));
 }
 
-fn host_name() -> String {
+pub fn host_name() -> String {
     let system = rustix::system::uname();
     system.nodename().to_string_lossy().into_owned()
 }
