@@ -13,6 +13,7 @@ use tokio_tungstenite::tungstenite::Utf8Bytes;
 use super::in_flight::{InFlight, Sent};
 use super::message::{self, Kind, Session};
 use super::report::Report;
+use super::subscriptions::Subscriptions;
 use super::upstream::{LinkId, Overrun, Upstream};
 use crate::link::outbox::{self, Outbox};
 
@@ -20,17 +21,7 @@ use crate::link::outbox::{self, Outbox};
 const MAX_WAITING_BYTES: usize = 64 << 20;
 /// What a request that waits takes besides its text.
 const WAITING_OVERHEAD: usize = 64;
-/// Longer parameters of a command that would have to be restored are not kept.
-const MAX_RESTORED: usize = 64 << 10;
-/// The ids of the relay's own requests. They are sent on a new connection before anything of the
-/// client, so no request of the client can have the same id at the same time.
-const DISCOVER_ID: i64 = -2_147_483_000;
-const AUTO_ATTACH_ID: i64 = -2_147_483_001;
-
 const BROWSER_CLOSE: &str = "Browser.close";
-const DISCOVER: &str = "Target.setDiscoverTargets";
-const AUTO_ATTACH: &str = "Target.setAutoAttach";
-
 const TRY_AGAIN_LATER: u16 = 1013;
 
 /// A client's connection to the browser.
@@ -50,14 +41,6 @@ pub enum Link {
     Lost,
     /// The client is being disconnected.
     Closed,
-}
-
-/// What the client wants to be notified of on its root session: the parameters as it sent them.
-/// Without it, a client would not learn of the targets of a new connection.
-#[derive(Default)]
-struct Subscriptions {
-    discover: Option<String>,
-    auto_attach: Option<String>,
 }
 
 pub struct Client {
@@ -246,7 +229,11 @@ impl Client {
     pub fn on_reply(&mut self, id: i64, text: &str) -> Result<(), Option<Restored>> {
         let Link::Restoring { pending, .. } = &mut self.link else {
             if let Some(request) = self.in_flight.remove(id, text) {
-                self.report.answered(&request, message::error_code(text));
+                let error = message::error_code(text);
+                if request.session.is_none() {
+                    self.subscriptions.on_reply(id, error.is_none());
+                }
+                self.report.answered(&request, error);
             }
             return Ok(());
         };
@@ -273,6 +260,7 @@ impl Client {
     /// it learns on the next connection.
     pub fn on_lost(&mut self) {
         self.link = Link::Lost;
+        self.subscriptions.on_lost();
         for (id, request) in self.in_flight.take() {
             let error = CdpError::ExtensionGone;
             let session = request.session.as_deref();
@@ -333,41 +321,6 @@ impl Client {
     pub fn close(&mut self, code: u16, reason: &str) {
         self.outbox.close(code, reason);
         self.link = Link::Closed;
-    }
-}
-
-impl Subscriptions {
-    fn note(&mut self, request: &Request<'_>) {
-        if request.session.is_some() {
-            return;
-        }
-        let (subscription, field) = match &*request.method {
-            DISCOVER => (&mut self.discover, "discover"),
-            AUTO_ATTACH => (&mut self.auto_attach, "autoAttach"),
-            _ => return,
-        };
-        let params = request.read_params::<serde_json::Value>();
-        let is_on = params.is_ok_and(|params| params.get(field) == Some(&true.into()));
-        let is_short = request.params.len() <= MAX_RESTORED;
-        *subscription = (is_on && is_short).then(|| request.params.to_string());
-    }
-
-    /// The requests that restore them.
-    fn requests(&self) -> Vec<String> {
-        let discover = self
-            .discover
-            .iter()
-            .map(|params| (DISCOVER_ID, DISCOVER, params));
-        let auto_attach = self
-            .auto_attach
-            .iter()
-            .map(|params| (AUTO_ATTACH_ID, AUTO_ATTACH, params));
-        discover
-            .chain(auto_attach)
-            .map(|(id, method, params)| {
-                format!(r#"{{"id":{id},"method":"{method}","params":{params}}}"#)
-            })
-            .collect()
     }
 }
 

@@ -22,6 +22,7 @@ mod message;
 mod port;
 mod report;
 mod runtime;
+mod subscriptions;
 mod upstream;
 mod url;
 

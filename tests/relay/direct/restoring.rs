@@ -8,6 +8,8 @@ use super::recovery::lose;
 use super::start_with_client;
 use crate::setup::MULTI_CLIENT;
 
+const DISCOVER: &str = "Target.setDiscoverTargets";
+
 #[tokio::test]
 async fn refused_connection_is_tried_again_until_the_timeout() {
     let arguments = [MULTI_CLIENT, &["--recovery-timeout", "30"]].concat();
@@ -53,4 +55,25 @@ async fn connection_refused_for_good_ends_only_its_client() {
     while link.request().await["id"] != id {}
     link.reply(&json!({ "id": id }), json!({})).await;
     assert_eq!(kept.reply_to(id).await, Ok(json!({})));
+}
+
+#[tokio::test]
+async fn what_the_browser_has_refused_is_not_restored() {
+    let (relay, browser, mut client, mut link) = start_with_client(&[]).await;
+    let params = json!({ "discover": true });
+    let id = client.send(None, DISCOVER, params.clone()).await;
+    link.answer(DISCOVER).await;
+    client.reply_to(id).await.unwrap();
+    let bad = json!({ "discover": true, "filter": "bad" });
+    let id = client.send(None, DISCOVER, bad).await;
+    link.expect(DISCOVER).await;
+    let error = json!({ "id": id, "error": { "code": -32602, "message": "Invalid parameters" } });
+    link.send(error.to_string()).await;
+    assert!(client.reply_to(id).await.is_err());
+    let port = lose(&relay, browser, link).await;
+    let mut browser = ScriptedBrowser::start_on(port).await;
+    client.send(None, "Some.method", json!({})).await;
+    let mut link = browser.link().await;
+    assert_eq!(link.answer(DISCOVER).await["params"], params);
+    link.expect("Some.method").await;
 }
