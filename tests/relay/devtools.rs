@@ -103,6 +103,23 @@ async fn socket_of_another_program_gets_409() {
 }
 
 #[tokio::test]
+async fn everything_is_unavailable_without_a_browser() {
+    let relay = Relay::start(&[]).await;
+    for (method, path) in [
+        ("GET", "/json/version"),
+        ("GET", "/json/list"),
+        ("PUT", "/json/new"),
+        ("GET", "/json/close/nope"),
+        ("GET", "/json/activate/nope"),
+    ] {
+        let response = request(&relay, method, path).await;
+        assert_eq!(response.status, 503, "{path}: {response:?}");
+        let error = response.json()["error"].to_string();
+        assert!(error.contains("No browser connected"), "{error}");
+    }
+}
+
+#[tokio::test]
 async fn unknown_targets_and_browsers_get_chromes_errors() {
     let (relay, _extension) = start_relay(&[], &[1]).await;
     let token = relay.token();

@@ -228,7 +228,7 @@ async fn fifty_simultaneous_starts_agree_on_one_token() {
     let folder = Arc::new(TempDir::new().unwrap());
     let relays = join_all((0..50).map(|_| start_in(&folder))).await;
     let relays: Vec<Relay> = relays.into_iter().map(Result::unwrap).collect();
-    let path = format!("/json/list?token={}", relays[0].token());
+    let path = format!("/browsers?token={}", relays[0].token());
     let statuses = join_all(
         relays
             .iter()

@@ -256,6 +256,24 @@ async fn wrong_names_and_arguments_are_refused_with_a_fitting_status() {
 }
 
 #[tokio::test]
+async fn only_an_object_that_is_posted_launches_a_browser() {
+    let relay = Relay::start(&[]).await;
+    let authorization = format!("Bearer {}", relay.token());
+    let headers = [
+        ("Authorization", authorization.as_str()),
+        ("Content-Type", "application/json"),
+        ("Content-Length", "2"),
+    ];
+    for (method, status) in [("POST", 422), ("GET", 405), ("PUT", 405)] {
+        let head = http::head(relay.port, method, "/launch", &headers);
+        let (_, response) = http::exchange(relay.port, format!("{head}[]")).await;
+        assert_eq!(response.status, status, "{method}: {response:?}");
+        assert!(response.json()["error"].is_string(), "{response:?}");
+    }
+    assert!(temporary_folders(&relay.home()).is_empty());
+}
+
+#[tokio::test]
 async fn relay_accepts_connections_before_a_leftover_browser_has_exited() {
     let first = Relay::start(&[]).await;
     let options = LaunchOptions {

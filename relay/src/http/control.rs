@@ -8,7 +8,8 @@ use axum::extract::State;
 use axum::extract::rejection::JsonRejection;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
-use serde_json::json;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
 use tabwire_home::NameFault;
 use tabwire_home::control::{BrowserChoice, LaunchOptions, LaunchReport, RefusalKind, Stopped};
 use tabwire_home::open_port::{ClosedPort, OpenPortOptions};
@@ -17,33 +18,35 @@ use crate::app::{App, on_its_own};
 use crate::browser::launched::Which;
 use crate::error::Error;
 use crate::http::browser_query::not_found;
-use crate::http::guard::{refusal, refusal_with};
+use crate::http::guard::{Refusal, refusal, refusal_with};
 use crate::open_port::{Closing, OpenFault, OpenPort};
 
-type Body<T> = Result<Json<T>, JsonRejection>;
+/// An object, and not an array of its values, which serde would accept, too: an empty one would launch
+/// a browser.
+type Body = Result<Json<Map<String, Value>>, JsonRejection>;
 
-pub async fn launch(State(app): State<Arc<App>>, options: Body<LaunchOptions>) -> Response {
-    match options {
-        Ok(Json(options)) => {
+pub async fn launch(State(app): State<Arc<App>>, options: Body) -> Response {
+    match read::<LaunchOptions>(options) {
+        Ok(options) => {
             respond(on_its_own(async move { app.launcher.launch(&options).await }).await)
         }
-        Err(rejected) => reject(&rejected),
+        Err(rejected) => rejected.into_response(),
     }
 }
 
-pub async fn restart(State(app): State<Arc<App>>, choice: Body<BrowserChoice>) -> Response {
-    match choice {
-        Ok(Json(choice)) => {
+pub async fn restart(State(app): State<Arc<App>>, choice: Body) -> Response {
+    match read::<BrowserChoice>(choice) {
+        Ok(choice) => {
             respond(on_its_own(async move { app.launcher.restart(which(&choice)).await }).await)
         }
-        Err(rejected) => reject(&rejected),
+        Err(rejected) => rejected.into_response(),
     }
 }
 
-pub async fn stop(State(app): State<Arc<App>>, choice: Body<BrowserChoice>) -> Response {
-    let choice = match choice {
-        Ok(Json(choice)) => choice,
-        Err(rejected) => return reject(&rejected),
+pub async fn stop(State(app): State<Arc<App>>, choice: Body) -> Response {
+    let choice = match read::<BrowserChoice>(choice) {
+        Ok(choice) => choice,
+        Err(rejected) => return rejected.into_response(),
     };
     if choice.relay {
         app.stop_requested.notify_one();
@@ -61,10 +64,10 @@ pub async fn stop(State(app): State<Arc<App>>, choice: Body<BrowserChoice>) -> R
     }
 }
 
-pub async fn open_port(State(app): State<Arc<App>>, options: Body<OpenPortOptions>) -> Response {
-    let options = match options {
-        Ok(Json(options)) => options,
-        Err(rejected) => return reject(&rejected),
+pub async fn open_port(State(app): State<Arc<App>>, options: Body) -> Response {
+    let options = match read::<OpenPortOptions>(options) {
+        Ok(options) => options,
+        Err(rejected) => return rejected.into_response(),
     };
     match OpenPort::open(&app, &options).await {
         Ok(opened) => Json(opened).into_response(),
@@ -120,6 +123,11 @@ fn fail(error: &Error) -> Response {
     refusal_with(status, &error.to_string(), json!({ "kind": kind })).into_response()
 }
 
-fn reject(rejected: &JsonRejection) -> Response {
-    refusal(rejected.status(), &rejected.body_text()).into_response()
+fn read<T: DeserializeOwned>(body: Body) -> Result<T, Refusal> {
+    let Json(fields) =
+        body.map_err(|rejected| refusal(rejected.status(), &rejected.body_text()))?;
+    serde_json::from_value(Value::Object(fields)).map_err(|error| {
+        let error = format!("The body of the request is not valid: {error}.");
+        refusal(StatusCode::UNPROCESSABLE_ENTITY, &error)
+    })
 }

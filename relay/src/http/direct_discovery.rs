@@ -23,6 +23,11 @@ pub async fn version(browser: &Browser, url: Option<String>) -> Response {
     }
 }
 
+/// Whether the browser responds.
+pub async fn check(browser: &Browser) -> Result<(), Response> {
+    document(browser, "/json/version").await.map(drop)
+}
+
 /// `url`: the relay's address of a target's WebSocket.
 pub async fn list(browser: &Browser, url: impl Fn(&str) -> Option<String>) -> Response {
     match targets(browser).await {

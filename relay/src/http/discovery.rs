@@ -131,7 +131,7 @@ pub async fn version(
         Err(refused) => return refused,
     };
     let Some(browser) = description.browser else {
-        return refusal(StatusCode::SERVICE_UNAVAILABLE, NO_BROWSER).into_response();
+        return no_browser();
     };
     Json(json!({
         "Browser": browser.product,
@@ -158,6 +158,11 @@ pub async fn list(
         return direct_discovery::list(browser, url).await;
     }
     match describe(&entry).await {
+        // Not an empty list, which would mean that all tabs are closed.
+        Ok(Description {
+            browser: None,
+            pages,
+        }) if pages.is_empty() => no_browser(),
         Ok(Description { pages, .. }) => {
             let pages = pages.iter().map(|page| describe_page(page, url));
             Json(pages.collect::<Value>()).into_response()
@@ -190,6 +195,19 @@ pub async fn find_target(
     let pages = describe_entry(entry).await?.pages;
     let page = pages.iter().find(|page| page.id.as_str() == id);
     page.map(|page| describe_page(page, url))
+}
+
+/// Makes sure that a browser is connected that can be asked for something.
+pub async fn check_connected(entry: &Entry) -> Result<(), Response> {
+    if let Some(browser) = &entry.direct {
+        return direct_discovery::check(browser).await;
+    }
+    let description = describe(entry).await?;
+    description.browser.map(drop).ok_or_else(no_browser)
+}
+
+fn no_browser() -> Response {
+    refusal(StatusCode::SERVICE_UNAVAILABLE, NO_BROWSER).into_response()
 }
 
 /// Whether a target that has a WebSocket has this id.

@@ -42,6 +42,10 @@ pub fn routes(app: &Arc<App>) -> Router {
         .route("/cdp", get(client_link::upgrade))
         .route("/extension", get(extension_link::upgrade))
         .fallback(not_found)
+        .method_not_allowed_fallback(async || {
+            let error = "This method is not supported here.";
+            refusal(StatusCode::METHOD_NOT_ALLOWED, error)
+        })
         .layer(from_fn_with_state(app.clone(), guard::check));
     with_headers(routes).with_state(app.clone())
 }

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::app::App;
 use crate::http::browser_query::BrowserQuery;
-use crate::http::discovery::{find_target, has_target};
+use crate::http::discovery::{check_connected, find_target, has_target};
 use crate::http::entrance::Entrance;
 use crate::http::guard::refusal;
 use crate::link::client_link::{Candidate, conflict};
@@ -40,6 +40,9 @@ pub async fn new(
         Ok(entry) => entry,
         Err(refused) => return refused.into_response(),
     };
+    if let Err(unavailable) = check_connected(&entry).await {
+        return unavailable;
+    }
     let is_token = |token: &str| app.secrets.check_token(token).is_some();
     let url = address_in(request.uri().query().unwrap_or_default(), is_token);
     let params = json!({ "url": url, "background": true });
@@ -99,6 +102,9 @@ async fn act(
         Ok(entry) => entry,
         Err(refused) => return refused.into_response(),
     };
+    if let Err(unavailable) = check_connected(&entry).await {
+        return unavailable;
+    }
     if !has_target(&entry, &id).await {
         return no_such_target(&id);
     }

@@ -115,6 +115,26 @@ async fn product_cannot_control_a_terminal() {
     }
 }
 
+#[tokio::test]
+async fn pages_of_a_browser_that_is_gone_are_unavailable_and_not_unknown() {
+    let (relay, browser) = start(&[]).await;
+    browser.stop().await;
+    let bearer = format!("Bearer {}", relay.token());
+    let headers = [("Authorization", bearer.as_str()), ("Content-Length", "0")];
+    for (method, path) in [
+        ("GET", "/json/close/A1"),
+        ("GET", "/json/activate/A1"),
+        ("PUT", "/json/new"),
+    ] {
+        let response = http::request(relay.port, method, path, &headers).await;
+        assert_eq!(response.status, 503, "{response:?}");
+        assert!(
+            response.body.contains("No browser can be used"),
+            "{response:?}"
+        );
+    }
+}
+
 /// Whoever asks for the browsers gives up after two seconds.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hung_browser_is_not_connected_and_does_not_hide_others() {

@@ -120,7 +120,11 @@ fn sockets_of_one_program_share_what_it_wants() {
     let page = script.connect_client_of(browser, Connection::Target("T1"));
     let other = script.connect_client();
     script.set_downloads(other, behavior("allow"));
-    script.send(page, "Runtime.evaluate", json!({ "expression": "location" }));
+    script.send(
+        page,
+        "Runtime.evaluate",
+        json!({ "expression": "location" }),
+    );
     while !script.is_live(1) {
         script.answer_calls();
     }
