@@ -62,6 +62,8 @@ pub enum Error {
     NoRelay { home: PathBuf },
     #[error("Cannot read {}: {reason}. A relay started with --no-cdp-url-file does not write it.", file.display())]
     CdpUrlFile { file: PathBuf, reason: io::Error },
+    #[error("Cannot read the log in {}: {reason}. Remove it; the next relay starts a new one.", file.display())]
+    ReadLog { file: PathBuf, reason: io::Error },
     #[error("Cannot write the extension to {}: it contains other files and no extension. Choose an empty folder.", .0.display())]
     OtherFiles(PathBuf),
     #[error("Cannot write the extension to {}: {reason}.", folder.display())]
@@ -104,7 +106,7 @@ pub enum Error {
         profile: PathBuf,
     },
     #[error(
-        "The browser's extension did not connect within {seconds} seconds. Try --load-by pipe or --load-by flag."
+        "The browser's extension did not connect within {seconds} seconds. Run `tabwire doctor` to see why, or try `tabwire launch` with --load-by pipe or --load-by flag."
     )]
     ExtensionTimeout { seconds: u64 },
     #[error(
@@ -120,7 +122,7 @@ pub enum Error {
     )]
     AttachedClosed { name: String },
     #[error(
-        "The browser's debugging port did not answer within {seconds} seconds. Chrome opens none for its default profile folder, and a policy can forbid it. Use another --profile, or run `tabwire doctor`."
+        "The browser's debugging port did not answer within {seconds} seconds. Chrome opens none for its default profile folder, and a policy can forbid it. Run `tabwire doctor` to see why, or use `tabwire launch` with another --profile."
     )]
     PortTimeout { seconds: u64 },
     #[error("The browser was stopped. Launch it again with `tabwire launch`.")]
@@ -213,6 +215,7 @@ fn describe_not_launched(name: Option<&str>, launched: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tabwire_home::NameFault;
 
     #[test]
     fn errors_about_browsers_name_the_next_step() {
@@ -221,6 +224,13 @@ mod tests {
         let name = || "work".to_owned();
         for (error, step) in [
             (Error::PortTimeout { seconds: 15 }, "--profile"),
+            // `serve --launch` has no such options.
+            (Error::PortTimeout { seconds: 15 }, "`tabwire launch`"),
+            (Error::ExtensionTimeout { seconds: 15 }, "`tabwire launch`"),
+            (
+                NameFault::Taken("a".to_owned()).into(),
+                "Choose another name",
+            ),
             (Error::BrowserStopped, "`tabwire launch`"),
             (Error::AttachedClosed { name: name() }, "`tabwire launch`"),
             (Error::ProfileWithoutPort { name: name() }, "--browser-url"),

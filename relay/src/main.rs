@@ -35,7 +35,7 @@ mod signals;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
+use anyhow::anyhow;
 use clap::Parser as _;
 use commands::CommandLine;
 use log::Log;
@@ -53,8 +53,9 @@ fn main() -> ExitCode {
     };
     let log = Log::start(command_line.command.logs_to_stderr());
     let code = run(command_line, &log).unwrap_or_else(|error| {
-        // There is nowhere left to report that stderr is closed.
-        let _ = writeln!(std::io::stderr(), "tabwire: {error:#}");
+        // Each error's text is complete, with its cause. There is nowhere left to report that stderr is
+        // closed.
+        let _ = writeln!(std::io::stderr(), "tabwire: {error}");
         ExitCode::FAILURE
     });
     log.close();
@@ -67,7 +68,7 @@ fn run(command_line: CommandLine, log: &Log) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .context("Cannot start")?;
+        .map_err(|error| anyhow!("Cannot start: {error}."))?;
     let outcome = runtime.block_on(command_line.command.run(log));
     // Do not wait: a thread that reads stdin ends only with the next line.
     runtime.shutdown_background();

@@ -240,7 +240,7 @@ test('never gives a launched browser the name of the user’s own', () =>
       await waitForExtension();
       const launch = ['launch', CHROMIUM, '--temp', '--json'];
       const requested = await failing(home, ...launch, '--name', 'chromium', ...QUIET);
-      assert.match(requested, /Another browser is called 'chromium'\./);
+      assert.match(requested, /Another browser is called 'chromium'\. Choose another name/);
       const first = JSON.parse((await tabwire(home, ...launch, ...QUIET)).stdout);
       const again = JSON.parse((await tabwire(home, ...launch, ...QUIET)).stdout);
       assert.deepEqual([first.name, again.name], ['chromium-2', 'chromium-2']);

@@ -209,6 +209,11 @@ async fn clients_share_the_outcome_of_a_launch_that_fails() {
 async fn client_that_names_an_unknown_browser_launches_none() {
     let program = Program::new(NEVER_READY);
     let relay = Relay::start(&["--launch", program.path.to_str().unwrap()]).await;
+    let banner = relay.stdout();
+    assert!(
+        banner.contains("Browsers: one is launched when a client needs it."),
+        "{banner}"
+    );
     let authorization = format!("Bearer {}", relay.token());
     let headers = [("Authorization", authorization.as_str())];
     let response = http::get(relay.port, "/json/version?browser=typo", &headers).await;

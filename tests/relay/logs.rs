@@ -298,6 +298,21 @@ fn names_the_next_step_if_there_is_no_log() {
     assert!(exit.stderr.contains("tabwire serve"), "{exit:?}");
 }
 
+#[test]
+fn reason_is_printed_once_with_the_file_and_the_next_step() {
+    let folder = TempDir::new().unwrap();
+    let home = folder.path().join("home");
+    run(&home, &["logs"], &[]);
+    symlink("/nowhere", home.join("relay.log")).unwrap();
+    let exit = run(&home, &["logs"], &[]);
+    let file = home.canonicalize().unwrap().join("relay.log");
+    let expected = format!(
+        "tabwire: Cannot read the log in {}: it is a symbolic link. Remove it; the next relay starts a new one.\n",
+        file.display()
+    );
+    assert_eq!((exit.code, exit.stderr), (Some(1), expected));
+}
+
 /// A reader such as `head` closes its end early.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn closed_pipe_ends_it_quietly() {

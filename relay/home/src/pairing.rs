@@ -104,7 +104,9 @@ pub enum NameFault {
         "A browser's name has 1 to {MAX_NAME} letters, digits, dots, hyphens or underscores, and starts with a letter or digit."
     )]
     Malformed,
-    #[error("Another browser is called '{0}'.")]
+    #[error(
+        "Another browser is called '{0}'. Choose another name; `tabwire browsers` lists those that are taken."
+    )]
     Taken(String),
     #[error("No browser is called '{0}'. Run `tabwire browsers` to list them.")]
     Unknown(String),

@@ -27,10 +27,11 @@ pub struct LogsOptions {
 
 pub async fn run(options: &LogsOptions) -> Result<ExitCode, Error> {
     let home = Home::open()?;
+    let file = home.relay_log_file();
     match print(options, home).await {
         // A reader such as `head` has seen enough.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
-        Err(error) => Err(error.into()),
+        Err(reason) => Err(Error::ReadLog { file, reason }),
         Ok(()) => Ok(ExitCode::SUCCESS),
     }
 }

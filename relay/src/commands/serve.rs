@@ -286,6 +286,9 @@ fn describe_browsers(relay: &Relay) -> Result<String, Error> {
     if let Some(browser) = entries.iter().find_map(|entry| entry.direct.as_ref()) {
         return Ok(format!("{} at {}", browser.name, browser.url()));
     }
+    if relay.app.launcher.is_on_demand() {
+        return Ok("one is launched when a client needs it".to_owned());
+    }
     let pairings = relay.home.pairings()?;
     let mut names: Vec<&str> = pairings
         .browsers()
