@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
-use tabwire_tests::{Client, EXTENSION_ID, Exit, Relay, StartOptions, binary, http, run};
+use tabwire_tests::{Client, EXTENSION_ID, Exit, Relay, StartOptions, binary, http, run, until};
 use tempfile::TempDir;
 
 use crate::setup::start_relay;
@@ -80,6 +80,12 @@ async fn does_not_take_another_process_for_a_killed_relay() {
     let port = relay.port;
     let stopped = relay.stop(Signal::KILL).await;
     let home = &stopped.home;
+    // Its watchdog removes its files, and must not remove the one below.
+    until("the watchdog is done", async || {
+        let is_left = |name: &str| home.join(name).exists();
+        (!is_left("state.json") && !is_left("cdp-url")).then_some(())
+    })
+    .await;
     // The killed relay left its state file. Its pid and its port now belong to others, and the port
     // even to a relay.
     fs::write(
