@@ -70,9 +70,6 @@ impl Relay {
         let places = Places::new();
         let config = configure(port)?;
         let (app, reports) = App::new(config, &home, start.observer, places.clone())?;
-        if let Some(browser) = start.direct {
-            app.registry.add_direct(Arc::new(browser));
-        }
         let claim = home.claim()?.map(Arc::new);
         let mut cdp_url_file = None;
         let mut left = Vec::new();
@@ -85,6 +82,10 @@ impl Relay {
             let pid = std::process::id();
             claim.write(State { port, pid }, url.as_deref())?;
             cdp_url_file = url.map(|_| home.cdp_url_file());
+        }
+        // After the log is open, so that it has the browser's first states.
+        if let Some(browser) = start.direct {
+            app.registry.add_direct(Arc::new(browser));
         }
         let serving = Serving {
             routes: routes::routes(&app),

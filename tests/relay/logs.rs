@@ -339,6 +339,12 @@ async fn closed_pipe_ends_it_quietly() {
 async fn direct_backend_logs_commands_too() {
     let mut browser = ScriptedBrowser::start().await;
     let relay = Relay::start(&["--browser-url", &browser.url()]).await;
+    until("its first state is there, too", async || {
+        log(&relay.home())
+            .contains("runtimeState=\"starting\"")
+            .then_some(())
+    })
+    .await;
     let mut client = Client::connect_as(&relay, "direct client").await;
     let mut link = browser.link().await;
     let id = client

@@ -234,11 +234,12 @@ fn rejects_options_that_serve_does_not_have() {
 }
 
 #[test]
-fn rejects_options_that_fail_at_the_second_start_or_in_another_folder() {
+fn rejects_options_that_fail_later() {
     let user = User::with_systemctl(SYSTEMCTL);
     for (options, next_step) in [
         (["--record", "/tmp/x"], "Run `tabwire serve --record FILE`"),
         (["--launch", "./chromium"], "Use a full path"),
+        (["--launch", "nosuch"], "Run `tabwire browsers`"),
     ] {
         let exit = user.service(&[&["install", "--"][..], &options].concat());
         assert_ne!(exit.code, Some(0));

@@ -1,7 +1,9 @@
 //! `tabwire wrap`: a program that needs the relay's address.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::Write as _;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::Stdio;
 use std::sync::Arc;
@@ -33,6 +35,20 @@ async fn placeholders_are_replaced() {
         "{port} --at=http://127.0.0.1:{port}/x ws://127.0.0.1:{port}/cdp?token={token} {token} {{other}}\n"
     );
     assert_eq!((exit.code, exit.stdout), (Some(0), expected));
+}
+
+#[tokio::test]
+async fn arguments_may_be_invalid_utf_8() {
+    let relay = Relay::start(&[]).await;
+    let argument = OsStr::from_bytes(b"\xff{cdp_port}\xfe");
+    let output = std::process::Command::new(binary())
+        .args(["wrap", "--", "printf", "%s"])
+        .arg(argument)
+        .env("TABWIRE_HOME", relay.home())
+        .output()
+        .unwrap();
+    let port = relay.port.to_string();
+    assert_eq!(output.stdout, [b"\xff", port.as_bytes(), b"\xfe"].concat());
 }
 
 #[tokio::test]

@@ -11,6 +11,7 @@ use clap::{Args, Parser, Subcommand};
 use serde_json::json;
 use tabwire_home::Home;
 
+use crate::browser::detect;
 use crate::commands::absolute_program;
 use crate::commands::serve::ServeOptions;
 use crate::error::Error;
@@ -99,10 +100,11 @@ fn check_options(options: &ServeOptions) -> Result<(), Error> {
         return Ok(());
     };
     let program = absolute_program(browser.clone())?;
-    if program == browser {
-        return Ok(());
+    if program != browser {
+        return Err(Error::ServiceRelativePath(program.into()));
     }
-    Err(Error::ServiceRelativePath(program.into()))
+    detect::choose(Some(&browser))?;
+    Ok(())
 }
 
 async fn install(manager: Manager, file: &Path, serve: &[String]) -> Result<(), Error> {

@@ -1,7 +1,9 @@
 //! `tabwire wrap`: runs a program that needs the relay's address, with placeholders in its arguments
 //! replaced.
 
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::process::{ExitCode, ExitStatus};
 use std::time::Duration;
 
@@ -32,7 +34,7 @@ pub struct WrapOptions {
     /// Other users of this machine can see the arguments of a program. Use {cdp_url} and {token} only if
     /// the program reads them from nowhere else; it also finds the URL in TABWIRE_CDP_URL.
     #[arg(last = true, required = true, value_name = "PROGRAM")]
-    pub program: Vec<String>,
+    pub program: Vec<OsString>,
 }
 
 /// Exits as the program does.
@@ -49,7 +51,10 @@ pub async fn run(options: &WrapOptions) -> Result<ExitCode, Error> {
         // Unlike arguments, only this user can read it.
         .env("TABWIRE_CDP_URL", &values.cdp_url)
         .spawn()
-        .map_err(|reason| Error::StartProgram { program, reason })?;
+        .map_err(|reason| Error::StartProgram {
+            program: program.display().to_string(),
+            reason,
+        })?;
     let status = wait(child, signals).await?;
     Ok(exit_code(status))
 }
@@ -87,7 +92,17 @@ impl Values {
         }
     }
 
-    fn replace_in(&self, word: &str) -> String {
+    /// Also in an argument that is not valid UTF-8, such as the name of an old file.
+    fn replace_in(&self, word: &OsStr) -> OsString {
+        let mut replaced = Vec::with_capacity(word.len());
+        for chunk in word.as_bytes().utf8_chunks() {
+            replaced.extend(self.replace_in_text(chunk.valid()).into_bytes());
+            replaced.extend(chunk.invalid());
+        }
+        OsString::from_vec(replaced)
+    }
+
+    fn replace_in_text(&self, word: &str) -> String {
         // Not `localhost`: a client may try ::1 first, where another user's program can listen on this
         // port, and would be sent the token.
         let endpoint = format!("http://127.0.0.1:{}", self.port);

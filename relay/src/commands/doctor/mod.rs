@@ -1,5 +1,5 @@
 //! `tabwire doctor`: looks for what keeps Tabwire from working, and names the command that fixes it.
-//! Without `--fix` it changes nothing. With it, only what is safe is repaired: no running browser, no
+//! Without `--fix` it changes nothing but what opening the home does. With it, only what is safe is repaired: no running browser, no
 //! profile and no file of anybody else is ever touched.
 
 mod browsers;
