@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use tokio::task::spawn_blocking;
 
 use super::process_group::ProcessGroup;
-use super::profile_holder;
+use super::{profile, profile_holder};
 
 /// A process, as it can be recognized later. Its id alone proves nothing: it may belong to another
 /// process by then.
@@ -103,7 +103,7 @@ impl LaunchedProcess {
         if let Some(group) = self.group().filter(|_| is_left.unwrap_or(false)) {
             group.stop().await;
         }
-        self.stop_holder().await;
+        self.stop_rest().await;
     }
 
     /// As `stop`, for whoever is the parent of the process and has not waited for it yet: its id can
@@ -112,13 +112,15 @@ impl LaunchedProcess {
         if let Some(group) = self.group() {
             group.stop().await;
         }
-        self.stop_holder().await;
+        self.stop_rest().await;
     }
 
-    async fn stop_holder(&self) {
+    /// What is outside the process group.
+    async fn stop_rest(&self) {
         if let Some(holder) = &self.holder {
             profile_holder::stop(holder).await;
         }
+        profile::remove_socket(&self.profile);
     }
 
     /// Whether something is left of the browser: the process that was launched or, if that was a

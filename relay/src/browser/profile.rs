@@ -2,13 +2,16 @@
 //! where its debugging port is.
 
 use std::fs;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::Path;
 
 use rustix::io::{Errno, FdFlags};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
 
 use super::process::is_alive;
+
+/// In a profile: a link to the socket of the browser that has it open.
+const SOCKET: &str = "SingletonSocket";
 
 /// What the lock in a profile says. It is a link that names the browser's host and process, and stays
 /// behind if the browser is killed.
@@ -36,7 +39,7 @@ impl Lock {
 /// process in a lock may be another one by now.
 pub fn listens(profile: &Path) -> bool {
     // A link, because the path of a profile can be too long for a socket.
-    let Ok(target) = fs::read_link(profile.join("SingletonSocket")) else {
+    let Ok(target) = fs::read_link(profile.join(SOCKET)) else {
         return false;
     };
     let connected = || -> Result<(), Errno> {
@@ -58,6 +61,36 @@ pub fn open_by(profile: &Path) -> Option<u32> {
     let owner = fs::metadata(profile).ok()?.uid();
     let is_own = owner == rustix::process::geteuid().as_raw();
     (is_own && is_alive(pid) && listens(profile)).then_some(pid)
+}
+
+/// Removes the folder of the socket of a browser that was stopped, which Chromium leaves in the folder
+/// for temporary files. Only what Chromium creates there is removed, and nothing while a browser listens.
+pub fn remove_socket(profile: &Path) {
+    let target = fs::read_link(profile.join(SOCKET));
+    let folder = target.ok().filter(|target| target.ends_with(SOCKET));
+    let Some(folder) = folder.as_deref().and_then(Path::parent) else {
+        return;
+    };
+    let Ok(found) = fs::symlink_metadata(folder) else {
+        return;
+    };
+    let name = folder.file_name().and_then(|name| name.to_str());
+    // `org.chromium.Chromium.a1B2c3`, or the same with the name of another browser.
+    let is_chromiums =
+        name.is_some_and(|name| name.split('.').filter(|part| !part.is_empty()).count() == 4);
+    let is_own = found.is_dir() && found.uid() == rustix::process::geteuid().as_raw();
+    if !is_chromiums || !is_own || listens(profile) {
+        return;
+    }
+    for name in [SOCKET, "SingletonCookie"] {
+        let file = folder.join(name);
+        let kind = fs::symlink_metadata(&file).map(|file| file.file_type());
+        if kind.is_ok_and(|kind| kind.is_socket() || kind.is_symlink()) {
+            let _ = fs::remove_file(file);
+        }
+    }
+    // Fails if there is anything else in it.
+    let _ = fs::remove_dir(folder);
 }
 
 /// The debugging port of a browser, and the path of its WebSocket, which only those who can read the
@@ -97,6 +130,32 @@ mod tests {
     use super::*;
     use std::os::unix::fs::symlink;
     use std::os::unix::net::UnixListener;
+
+    #[test]
+    fn socket_is_removed_after_the_browser_and_nothing_else() {
+        let temporary = tempfile::tempdir().unwrap();
+        let profile = temporary.path().join("profile");
+        fs::create_dir(&profile).unwrap();
+        let folder = temporary.path().join("org.chromium.Chromium.a1B2c3");
+        let other = temporary.path().join("documents");
+        for socket in [&folder, &other] {
+            fs::create_dir(socket).unwrap();
+            symlink("123", socket.join("SingletonCookie")).unwrap();
+            let _ = fs::remove_file(profile.join(SOCKET));
+            symlink(socket.join(SOCKET), profile.join(SOCKET)).unwrap();
+            let listener = UnixListener::bind(socket.join(SOCKET)).unwrap();
+            remove_socket(&profile);
+            assert!(socket.join(SOCKET).exists(), "a browser listens");
+            drop(listener);
+            fs::write(socket.join("thesis"), "years").unwrap();
+            remove_socket(&profile);
+            assert!(socket.join("thesis").exists());
+            fs::remove_file(socket.join("thesis")).unwrap();
+            remove_socket(&profile);
+        }
+        assert!(!folder.exists());
+        assert!(other.join(SOCKET).exists(), "not created by Chromium");
+    }
 
     /// A profile with a lock, and a socket that the returned listener answers.
     fn profile_of(host: &str, pid: u32) -> (tempfile::TempDir, UnixListener) {
