@@ -25,6 +25,12 @@ const FOLDER = 'Tabwire';
  */
 const MATCH_TIMEOUT_MS = 2_000;
 
+/**
+ * How long after it was opened a popup's downloads belong to the page that opened it. Later ones are
+ * the user's, unless an agent uses the popup itself.
+ */
+const POPUP_MS = 5_000;
+
 /** How long Chrome waits for the relay's decision before it chooses a file name itself. */
 const DECISION_TIMEOUT_MS = 3_000;
 
@@ -154,11 +160,15 @@ export function onNavigationAborted(tabId, url) {
 
 /** @param {number} tabId */
 function ownerOf(tabId) {
-  const { openerTabId, isReported, firstDocument } = tabState(tabId);
+  const { openerTabId, openedAt, isReported, firstDocument } = tabState(tabId);
   if (isAttached(tabId)) {
     return { tabId, isOwn: true };
   }
-  if (openerTabId === undefined || !isAttached(openerTabId)) {
+  // What the tab was opened for may take its time. Whatever follows soon after, the page can have
+  // caused, unless the user has gone to the tab.
+  const isNew = openedAt !== undefined && Date.now() - openedAt < POPUP_MS;
+  const isOpeners = firstDocument === 'pending' || isNew;
+  if (openerTabId === undefined || !isAttached(openerTabId) || !isOpeners) {
     return { tabId, isOwn: false };
   }
   // Chrome closes a popup whose first request is a download. Clients find the download in the page

@@ -43,7 +43,11 @@ export function watchTabs(onNotify) {
     }
   });
   chrome.tabs.onUpdated.addListener(onUpdated);
-  chrome.tabs.onActivated.addListener(onActivated);
+  chrome.tabs.onActivated.addListener((details) => {
+    onActivated(details);
+    // Chrome activates a new tab before it reports which page opened it, so this is later.
+    tabState(details.tabId).openedAt = undefined;
+  });
   chrome.tabs.onRemoved.addListener(onRemoved);
   chrome.tabs.onReplaced.addListener(onReplaced);
   watchNavigation();
@@ -205,6 +209,7 @@ function watchNavigation() {
 function onOpenedByPage({ tabId, sourceTabId, url }) {
   const tab = tabState(tabId);
   tab.openerTabId = sourceTabId;
+  tab.openedAt = Date.now();
   if (tab.firstDocument === 'arrived') {
     tab.firstDocument = undefined;
     onAppeared(tabId);

@@ -11,6 +11,7 @@
  *   use.
  * @property {number} [openerTabId] The tab whose page opened this one. Chrome's own `openerTabId`
  *   is something else: the tab that was active at the time.
+ * @property {number} [openedAt] When a page opened this tab. Missing once the user has gone to it.
  * @property {'pending' | 'arrived'} [firstDocument] Used until the tab is announced. `pending`: a
  *   page has opened the tab, and what it was opened for has not loaded. Chrome reports its initial
  *   empty document as complete, but clients expect to find the real one. `arrived`: the document
