@@ -7,7 +7,7 @@
  * `chrome.storage.session`, where `adopt` finds it again.
  */
 
-import { CLEAR_SIZE, FramePump } from './frames.js';
+import { FramePump } from './frames.js';
 
 const DEBUGGER_VERSION = '1.3';
 
@@ -192,8 +192,7 @@ export function sendCommand(tabId, method, params, childSessionId) {
   }
   const send = () => chrome.debugger.sendCommand(target, method, params);
   const isForPage = attachment && !childSessionId;
-  const reply =
-    isForPage && method === CLEAR_SIZE ? attachment.frames.screenshotsTaken().then(send) : send();
+  const reply = isForPage ? attachment.frames.sendInOrder(method, send) : send();
   attachment?.frames.onCommand(method, params, reply);
   return reply;
 }

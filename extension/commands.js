@@ -6,7 +6,7 @@ import { attach, detach, sendCommand } from './attachments.js';
 import { runBrowserCommand } from './browser_commands.js';
 import { controlDownload, onTabUsed, watchDownloads } from './downloads.js';
 import { onClick } from './focus_guard.js';
-import { mayUploadFolder, refuseHiddenFolder } from './folder_upload.js';
+import { checkOf, mayUploadFolder, refuseHiddenFolder } from './folder_upload.js';
 import { hasPermissions, setPermissions } from './permissions.js';
 import { checkNavigation, isRestricted, RESTRICTION } from './policy.js';
 import { describeTab } from './tab_reports.js';
@@ -73,7 +73,11 @@ const handlers = {
     await activateTab(tabId);
   },
 
+  // Commands are sent in the order in which they arrive, so nothing else is awaited before.
   cdpCommand: async ({ tabId, method, params, childSessionId }) => {
+    while (checkOf(tabId)) {
+      await checkOf(tabId);
+    }
     if (method === 'Page.navigate') {
       checkNavigation(params?.url);
     }

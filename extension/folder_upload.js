@@ -11,6 +11,21 @@ const REASON =
   'DOM.setFileInputFiles: Chrome uploads a folder only from a tab that is visible, and this one is ' +
   'in the background. Bring it to the front first, for example with page.bringToFront().';
 
+/** How long a check may hold up the commands behind it. A page that is paused does not answer it. */
+const CHECK_TIMEOUT_MS = 500;
+
+/** @type {Map<number, Promise<void>>} The last check of each tab, until it has ended. */
+const checks = new Map();
+
+/**
+ * What a command has to wait for, so that it does not overtake an upload. Another check may have
+ * started by then.
+ * @param {number} tabId
+ */
+export function checkOf(tabId) {
+  return checks.get(tabId);
+}
+
 /**
  * Whether a command is part of an upload. Anything else needs no check.
  * @param {string} method
@@ -28,7 +43,25 @@ export function mayUploadFolder(method, params) {
  * @param {any} params
  * @param {string} [childSessionId]
  */
-export async function refuseHiddenFolder(tabId, method, params, childSessionId) {
+export function refuseHiddenFolder(tabId, method, params, childSessionId) {
+  const refusal = findRefusal(tabId, method, params, childSessionId);
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer;
+  const late = new Promise((resolve) => {
+    timer = setTimeout(resolve, CHECK_TIMEOUT_MS);
+  });
+  const check = Promise.race([refusal.catch(() => {}), late]).then(() => {
+    clearTimeout(timer);
+    if (checks.get(tabId) === check) {
+      checks.delete(tabId);
+    }
+  });
+  checks.set(tabId, check);
+  return refusal;
+}
+
+/** @param {number} tabId @param {string} method @param {any} params @param {string} [childSessionId] */
+async function findRefusal(tabId, method, params, childSessionId) {
   if (await isVisible(tabId)) {
     return undefined;
   }
@@ -61,11 +94,11 @@ function isFolderUploadOfPlaywright(method, params) {
 /**
  * Playwright runs a script by calling its helper with the script's source, and with the arguments
  * in a format of its own.
- * @param {{ arguments?: { value?: unknown }[] }} params
+ * @param {{ arguments?: unknown }} params Whatever the client has sent.
  * @returns {[string, ...unknown[]] | []}
  */
-function scriptOf({ arguments: list = [] }) {
-  const values = list.map(({ value }) => value);
+function scriptOf({ arguments: list }) {
+  const values = Array.isArray(list) ? list.map((item) => item?.value) : [];
   const index = values.findIndex((value) => typeof value === 'string');
   return index === -1 ? [] : [String(values[index]), ...values.slice(index + 1)];
 }

@@ -36,7 +36,7 @@ const OWN_SCREENCAST = {
 };
 
 /** Ends an override of the page's size. */
-export const CLEAR_SIZE = 'Emulation.clearDeviceMetricsOverride';
+const CLEAR_SIZE = 'Emulation.clearDeviceMetricsOverride';
 
 const SETS_SIZE = /^(Emulation|Page)\.setDeviceMetricsOverride$/;
 
@@ -62,6 +62,11 @@ export class FramePump {
   #isResized = false;
   /** @type {Set<Promise<unknown>>} The replies to screenshots in flight. */
   #screenshots = new Set();
+  /**
+   * @type {Promise<unknown> | undefined} Resolves when the last change of the size that had to wait
+   *   was sent. Never rejects.
+   */
+  #delayed;
   #isStopped = false;
   #send;
   #viewSize;
@@ -75,6 +80,32 @@ export class FramePump {
   constructor(send, viewSize) {
     this.#send = send;
     this.#viewSize = viewSize;
+  }
+
+  /**
+   * Sends a client's command to this tab: at once, unless it ends an override of the size while
+   * Chrome takes a screenshot. Changes of the size behind that wait too, so that their order stays.
+   * @param {string} method
+   * @param {() => Promise<unknown>} send
+   */
+  sendInOrder(method, send) {
+    const isClear = method === CLEAR_SIZE;
+    const mustWait = this.#delayed !== undefined || (isClear && this.#screenshots.size > 0);
+    if (!mustWait || !(isClear || SETS_SIZE.test(method))) {
+      return send();
+    }
+    const sent = (this.#delayed ?? Promise.resolve())
+      .then(() => isClear && this.screenshotsTaken())
+      // Wrapped, because the next one does not wait for the reply.
+      .then(() => ({ reply: send() }));
+    const delayed = sent.catch(() => {});
+    this.#delayed = delayed;
+    delayed.then(() => {
+      if (this.#delayed === delayed) {
+        this.#delayed = undefined;
+      }
+    });
+    return sent.then(({ reply }) => reply);
   }
 
   /**
@@ -107,6 +138,7 @@ export class FramePump {
    */
   async restoreSize() {
     const isTaken = await this.screenshotsTaken();
+    await this.#delayed;
     if (this.#isResized) {
       // Do not wait for a page that has gone or is paused.
       await Promise.race([this.#clearSize().catch(() => {}), delay(RESTORE_TIMEOUT_MS)]);

@@ -284,3 +284,44 @@ test('detaches after a timeout if the page does not respond', async (context) =>
   assert.equal(await detached, true);
   assert.deepEqual([...browser.attached], []);
 });
+
+// ---- the order of commands ----
+
+const SET_SIZE = 'Emulation.setDeviceMetricsOverride';
+const CLEAR_SIZE = 'Emulation.clearDeviceMetricsOverride';
+const isOfSize = (method) => [SET_SIZE, CLEAR_SIZE].includes(method);
+
+test('a change of the page’s size is sent at once', async () => {
+  const { browser, attachments } = await start();
+  await attachments.attach(1);
+  attachments.sendCommand(1, CLEAR_SIZE, {});
+  attachments.sendCommand(1, SET_SIZE, { width: 400 });
+  assert.deepEqual(sent(browser, 1), [CLEAR_SIZE, SET_SIZE]);
+});
+
+test('changes of the size wait for a screenshot in their order, and hold up nothing else', async () => {
+  const { browser, attachments } = await start();
+  await attachments.attach(1);
+  let finish;
+  browser.stub('debugger.sendCommand', (_target, method) =>
+    method === 'Page.captureScreenshot'
+      ? new Promise((resolve) => (finish = resolve))
+      : { done: method },
+  );
+  attachments.sendCommand(1, 'Page.captureScreenshot', {});
+  const replies = [CLEAR_SIZE, SET_SIZE, CLEAR_SIZE, SET_SIZE].map((method) =>
+    attachments.sendCommand(1, method, {}),
+  );
+  attachments.sendCommand(1, 'Page.reload', {});
+  await settle();
+  assert.deepEqual(sent(browser, 1).filter(isOfSize), []);
+  assert.equal(sent(browser, 1).at(-1), 'Page.reload');
+  finish({});
+  assert.deepEqual(
+    await Promise.all(replies),
+    [CLEAR_SIZE, SET_SIZE, CLEAR_SIZE, SET_SIZE].map((done) => ({ done })),
+  );
+  assert.deepEqual(sent(browser, 1).filter(isOfSize), [CLEAR_SIZE, SET_SIZE, CLEAR_SIZE, SET_SIZE]);
+  attachments.sendCommand(1, CLEAR_SIZE, {});
+  assert.equal(sent(browser, 1).at(-1), CLEAR_SIZE, 'nothing is left to wait for');
+});

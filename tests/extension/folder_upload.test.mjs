@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { FakeBrowser } from './fake_chrome.mjs';
+import { FakeBrowser, settle } from './fake_chrome.mjs';
 import { newWorker } from './worker.mjs';
 
 async function start({ active = false, state = 'normal', attributes = [] } = {}) {
@@ -76,4 +76,42 @@ test('Playwright learns the reason from the script with which it prepares an upl
   assert.deepEqual(await run(method, { functionDeclaration: '() => 1' }), { done: method });
   const visible = await start({ active: true });
   assert.deepEqual(await visible.run(method, scriptOfPlaywright(true)), { done: method });
+});
+
+test('commands do not overtake an upload that is being checked', async () => {
+  const { browser, run, choose } = await start();
+  const replies = [choose(), run('Page.reload'), choose(), run('Page.stopLoading')];
+  await Promise.all(replies);
+  const isOwn = (method) => method !== 'DOM.describeNode';
+  assert.deepEqual(sent(browser).filter(isOwn), [
+    'DOM.setFileInputFiles',
+    'Page.reload',
+    'DOM.setFileInputFiles',
+    'Page.stopLoading',
+  ]);
+  run('Page.reload');
+  assert.equal(sent(browser).at(-1), 'Page.reload', 'sent at once');
+});
+
+test('a page that does not answer the check does not block its tab', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const { browser, run, choose } = await start();
+  browser.stub('debugger.sendCommand', (_target, method) =>
+    method === 'DOM.describeNode' ? new Promise(() => {}) : {},
+  );
+  choose();
+  const resumed = run('Debugger.resume');
+  await settle();
+  assert.deepEqual(sent(browser), ['DOM.describeNode']);
+  t.mock.timers.tick(500);
+  await resumed;
+  assert.deepEqual(sent(browser), ['DOM.describeNode', 'Debugger.resume']);
+});
+
+test('leaves odd arguments to Chrome', async () => {
+  for (const list of [null, [null], 'text', [{ value: null }, 1]]) {
+    const { run } = await start();
+    const reply = await run('Runtime.callFunctionOn', { arguments: list });
+    assert.deepEqual(reply, { done: 'Runtime.callFunctionOn' });
+  }
 });
