@@ -174,6 +174,7 @@ impl Core {
         self.world.clients.is_empty()
             && self.world.sessions.is_empty()
             && self.world.downloads.is_unset()
+            && self.world.permissions.is_empty()
             && self.out.calls.is_idle()
     }
 }

@@ -4,12 +4,11 @@
 use serde::Deserialize;
 
 use crate::Core;
-use crate::emit::out::{Handled, HandlerResult, reply_to};
-use crate::model::calls::Note;
-use crate::model::permissions::{Permissions, Rule};
+use crate::emit::out::{Handled, HandlerResult};
+use crate::model::permissions::{Change, Forgotten, Rule};
 use crate::protocol::cdp::Request;
 use crate::protocol::error::CdpError;
-use crate::protocol::ids::{Caller, ClientId};
+use crate::protocol::ids::Caller;
 use crate::protocol::methods::permissions::{
     self, ALL_ORIGINS, CONTENT_SETTINGS, Coverage, pattern_of,
 };
@@ -80,11 +79,12 @@ impl Core {
                 rules.extend(rules_for(kind, setting, &patterns));
             }
         }
-        Ok(self.change_permissions(caller, |permissions, client_id| {
+        let change = Change {
             // Another call for the same origin replaces this one.
-            permissions.forget_patterns(client_id, &patterns);
-            permissions.add(client_id, rules);
-        }))
+            forgotten: Forgotten::Patterns(patterns),
+            set: rules,
+        };
+        self.change_permissions(caller, change)
     }
 
     /// `Browser.setPermission`: one permission, and nothing else.
@@ -118,9 +118,11 @@ impl Core {
         match coverage_of(&set.permission)? {
             Coverage::Setting(kind) => {
                 let rules = rules_for(kind, setting, &patterns).collect();
-                Ok(self.change_permissions(caller, |permissions, client_id| {
-                    permissions.add(client_id, rules);
-                }))
+                let change = Change {
+                    forgotten: Forgotten::Nothing,
+                    set: rules,
+                };
+                self.change_permissions(caller, change)
             }
             Coverage::AlwaysGranted if setting == "allow" => Ok(Handled::empty()),
             _ => Err(permissions::uncovered(&request.method, name)),
@@ -136,30 +138,15 @@ impl Core {
     ) -> HandlerResult {
         let reset: Reset = request.read_params()?;
         self.check_optional_context(reset.browser_context_id.as_deref())?;
-        Ok(self.change_permissions(caller, |permissions, client_id| {
-            permissions.forget(client_id);
-        }))
+        let change = Change {
+            forgotten: Forgotten::Everything,
+            set: Vec::new(),
+        };
+        self.change_permissions(caller, change)
     }
 
     fn check_optional_context(&self, id: Option<&str>) -> Result<(), CdpError> {
         id.map_or(Ok(()), |id| self.check_context(id))
-    }
-
-    /// Changes the rules and answers when Chrome has them. If that fails, the client's rules are as
-    /// before.
-    fn change_permissions(
-        &mut self,
-        caller: Caller,
-        change: impl FnOnce(&mut Permissions, ClientId),
-    ) -> Handled {
-        let client_id = caller.client_id;
-        let before = self.world.permissions.of(client_id);
-        change(&mut self.world.permissions, client_id);
-        if self.world.permissions.of(client_id) == before {
-            return Handled::empty();
-        }
-        self.send_permissions(reply_to(caller, Note::Permissions { before }));
-        Handled::Later
     }
 }
 

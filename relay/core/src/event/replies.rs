@@ -92,7 +92,10 @@ impl Core {
                 let request = self.undefer(caller, deferred);
                 return self.on_barrier_passed(caller, debuggee, &request);
             }
-            Note::Permissions { .. } => return self.send_reply(caller, "{}"),
+            Note::Permissions { .. } => {
+                self.send_reply(caller, "{}");
+                return self.on_permissions_changed();
+            }
             Note::Interception { .. } | Note::PauseAnswer { .. } => {
                 self.on_fetch_reply(caller.session_id, debuggee, note, true);
                 return self.send_reply(caller, result);

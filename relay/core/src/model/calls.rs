@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::interception::Interception;
 use super::journal;
 use super::pending_call::PendingCall;
-use super::permissions::Rule;
+use super::permissions::ClientRules;
 use crate::Now;
 use crate::protocol::cdp::Request;
 use crate::protocol::ids::{CallId, Caller, SessionId, TabId};
@@ -77,7 +77,7 @@ pub enum Note {
     },
     /// New permissions of sites; if they cannot be set, this client's rules are as before.
     Permissions {
-        before: Vec<Rule>,
+        before: ClientRules,
     },
     /// The answer to this pause of a request.
     PauseAnswer {

@@ -5,6 +5,8 @@ use serde_json::{Value, json};
 
 use super::script::{Call, ClientId, Script, tab};
 
+mod changes;
+
 const SITE: &str = "https://example.com";
 
 /// Sends a command that changes permissions, and answers the call that follows. Returns the rules.
@@ -64,11 +66,11 @@ fn grants_to_an_origin_and_rejects_the_others_there() {
     assert_eq!(
         rules,
         [
-            "location https://example.com/* allow",
-            "notifications https://example.com/* block",
-            "microphone https://example.com/* block",
             "camera https://example.com/* allow",
             "clipboard https://example.com/* block",
+            "location https://example.com/* allow",
+            "microphone https://example.com/* block",
+            "notifications https://example.com/* block",
         ]
     );
     assert!(script.calls().is_empty());

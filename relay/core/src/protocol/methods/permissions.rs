@@ -2,6 +2,8 @@
 //! `Browser.setPermission` name permissions in two ways; Chrome's content settings have names of
 //! their own, and cover only a few of them.
 
+use std::net::Ipv6Addr;
+
 use crate::protocol::error::CdpError;
 
 /// What an extension can do about a permission.
@@ -144,10 +146,33 @@ pub fn pattern_of(origin: &str) -> Option<String> {
     }
     let authority = rest.split(['/', '?', '#', '\\']).next()?;
     let host = authority.rsplit_once('@').map_or(authority, |(_, it)| it);
-    // A `*` would be a pattern for other sites too.
-    let is_host = !host.is_empty()
-        && !host.contains(|c: char| c == '*' || c.is_whitespace() || c.is_control());
-    is_host.then(|| format!("{scheme}://{}/*", host.to_lowercase()))
+    let authority = host.to_lowercase();
+    let (host, port) = match authority.rsplit_once(':') {
+        // The colons of an IPv6 address are between brackets.
+        Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
+        _ => (authority.as_str(), None),
+    };
+    let is_valid = is_host(host) && port.is_none_or(is_port);
+    is_valid.then(|| format!("{scheme}://{authority}/*"))
+}
+
+/// Chrome rejects the whole set of rules if it cannot read one. A `*` would be a pattern for other
+/// sites too.
+fn is_host(host: &str) -> bool {
+    if let Some(address) = host.strip_prefix('[') {
+        let address = address.strip_suffix(']');
+        return address.is_some_and(|address| address.parse::<Ipv6Addr>().is_ok());
+    }
+    let is_allowed = |c: char| {
+        c.is_ascii_alphanumeric() || "-._".contains(c) || !c.is_ascii() && c.is_alphanumeric()
+    };
+    let mut labels = host.strip_suffix('.').unwrap_or(host).split('.');
+    labels.all(|label| !label.is_empty()) && host.chars().all(is_allowed)
+}
+
+fn is_port(port: &str) -> bool {
+    port.bytes().all(|digit| digit.is_ascii_digit())
+        && port.parse::<u16>().is_ok_and(|port| port > 0)
 }
 
 /// All origins. Chrome refuses to allow the camera and the microphone for `<all_urls>`.
@@ -199,7 +224,20 @@ mod tests {
                 Some("http://example.com:81/*"),
             ),
             ("http://[::1]:80", Some("http://[::1]:80/*")),
+            ("http://bücher.example", Some("http://bücher.example/*")),
+            ("http://[::1]", Some("http://[::1]/*")),
             ("https://*.example.com", None),
+            ("https://x:abc", None),
+            ("https://x:", None),
+            ("https://x:0", None),
+            ("https://x:+1", None),
+            ("https://x:65536", None),
+            ("https://x:1:2", None),
+            ("https://a..b", None),
+            ("https://a b", None),
+            ("https://a%b", None),
+            ("https://[::1", None),
+            ("https://[nope]", None),
             ("https://", None),
             ("https:///x", None),
             ("file:///tmp", None),
