@@ -209,4 +209,8 @@ impl World {
     pub fn is_live(&self, tab_id: TabId) -> bool {
         self.tabs.get(tab_id).is_some_and(Tab::is_live)
     }
+
+    pub fn is_restricted(&self, tab_id: TabId) -> bool {
+        self.tabs.get(tab_id).is_some_and(Tab::is_restricted)
+    }
 }

@@ -44,6 +44,9 @@ impl Core {
             }
             None => match self.accept_keeper_in_frame(caller.session_id, &request) {
                 Some(handled) => Ok(handled),
+                None if self.world.is_restricted(tab_id) => {
+                    self.refuse_on_restricted(tab_id, &request.method)
+                }
                 None => self.wait_for_tab(caller, tab_id, request),
             },
         }

@@ -27,6 +27,8 @@ impl Core {
             self.out.detach(tab_id);
         }
         self.announce_changed(tab_id);
+        // Losing the debugger has just made placeholders of a live tab's frames.
+        self.end_placeholders(tab_id);
         self.synthesize_navigation(tab_id);
         if let Some(tab) = self.world.tabs.get_mut(tab_id) {
             tab.update(report);
@@ -41,7 +43,6 @@ impl Core {
         tab_id: TabId,
         request: &Request<'_>,
     ) -> HandlerResult {
-        let tab = self.world.tabs.get(tab_id).ok_or(CdpError::TabClosed)?;
         match request.method.as_ref() {
             "Page.navigate" => {
                 let call = Call::BrowserCommand {
@@ -67,11 +68,15 @@ impl Core {
                 self.out.call(&call, continuation);
                 Ok(Handled::Later)
             }
-            method => {
-                let error = CdpError::Restricted(tab.url().to_owned());
-                refusal_of_evaluation(method, &error).ok_or(error)
-            }
+            method => self.refuse_on_restricted(tab_id, method),
         }
+    }
+
+    /// The reply to a command that has no meaning without the debugger.
+    pub(crate) fn refuse_on_restricted(&self, tab_id: TabId, method: &str) -> HandlerResult {
+        let tab = self.world.tabs.get(tab_id).ok_or(CdpError::TabClosed)?;
+        let error = CdpError::Restricted(tab.url().to_owned());
+        refusal_of_evaluation(method, &error).ok_or(error)
     }
 
     /// The extension has navigated a tab. The navigation was announced before, with the relay's own

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::initialized_page;
-use crate::tests::script::{Script, Session, tab};
+use crate::tests::script::{Script, Session, child_target, main_frame, tab};
 
 const SETTINGS: &str = "chrome://settings/";
 
@@ -56,6 +56,51 @@ fn dormant_tab_stays_a_target_whose_commands_fail() {
     assert_refused(&mut script, &page);
     let targets = script.request(page.client, "Target.getTargets", json!({}));
     assert_eq!(targets["targetInfos"][0]["url"], SETTINGS);
+}
+
+#[test]
+fn frames_of_the_page_before_are_gone() {
+    for is_live in [false, true] {
+        let (mut script, page, _) = initialized_page();
+        let frames = json!([{ "targetId": "F1", "url": "https://other/" }]);
+        let update = json!({ "tabId": 1, "frames": frames });
+        script.extension_event("tabUpdated", update);
+        let received = script.received(&page);
+        let frame = received.attached_sessions(page.client).remove(0);
+        if is_live {
+            // Chrome attaches the frame, which becomes a placeholder again.
+            script.send(&page, "Runtime.evaluate", json!({}));
+            let mut target = child_target("c1", "iframe", false);
+            target["targetInfo"]["targetId"] = "F1".into();
+            script.accept_attach();
+            script.cdp_event(1, "Target.attachedToTarget", target);
+            script.answer_all_with_tree(&main_frame(1));
+            script.received(&page);
+            script.calls();
+        }
+        go_to_settings(&mut script);
+        let received = script.received(&page);
+        let detached = received.event("Target.detachedFromTarget");
+        assert_eq!(detached["targetId"], "F1");
+        let received = script.received(&page);
+        assert!(!received.has_event("Target.attachedToTarget"));
+        let (code, _) = script.request_error(&frame, "DOM.getDocument", json!({}));
+        assert_eq!(code, -32001);
+        assert!(!script.calls().has_call("attachTab"));
+    }
+}
+
+#[test]
+fn frames_of_a_restricted_page_are_refused_too() {
+    let (mut script, page, _) = initialized_page();
+    go_to_settings(&mut script);
+    script.received(&page);
+    let frames = json!([{ "targetId": "F1", "url": "chrome-untrusted://inner/" }]);
+    script.extension_event("tabUpdated", json!({ "tabId": 1, "frames": frames }));
+    let received = script.received(&page);
+    let frame = received.attached_sessions(page.client).remove(0);
+    script.request(&frame, "Page.enable", json!({}));
+    assert_refused(&mut script, &frame);
 }
 
 #[test]
