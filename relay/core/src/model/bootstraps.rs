@@ -12,7 +12,7 @@
 //!    handle is translated from then on.
 //!
 //! Chromedriver does so when it connects, with `Runtime.evaluate`. Its script keeps copies of built-in
-//! objects, and has no result.
+//! objects, and has no result. It does the same in frames, and so does Stagehand.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -78,6 +78,8 @@ pub struct Bootstraps {
     list: Vec<Bootstrap>,
     /// The parameters of chromedriver's `Runtime.evaluate`.
     keepers: Vec<(SessionId, Arc<str>)>,
+    /// The same for sessions on cross-process frames.
+    frame_scripts: Vec<(SessionId, Arc<str>)>,
     /// Handles are unique only within a tab, so that the texts of all tabs are equal and can be
     /// interned.
     handles_used: usize,
@@ -98,16 +100,31 @@ impl Bootstraps {
         handle
     }
 
-    /// Keeps chromedriver's script, which its client considers done.
-    pub fn add_keeper(&mut self, session_id: SessionId, params: Arc<str>) {
-        self.keepers.push((session_id, params));
+    /// Keeps chromedriver's script, which its client considers done. Returns whether there is room.
+    pub fn add_keeper(&mut self, session_id: SessionId, params: Arc<str>) -> bool {
+        keep_once(&mut self.keepers, session_id, params)
     }
 
     /// The parameters of chromedriver's scripts. Several sessions need the same one only once.
     pub fn take_keepers(&mut self) -> Vec<Arc<str>> {
-        let mut keepers: Vec<_> = self.keepers.drain(..).map(|(_, params)| params).collect();
-        keepers.dedup();
+        let mut keepers = Vec::new();
+        for (_, params) in self.keepers.drain(..) {
+            if !keepers.contains(&params) {
+                keepers.push(params);
+            }
+        }
         keepers
+    }
+
+    /// Keeps a script that a session on a frame considers done. Returns whether there is room.
+    pub fn add_frame_script(&mut self, session_id: SessionId, params: Arc<str>) -> bool {
+        keep_once(&mut self.frame_scripts, session_id, params)
+    }
+
+    pub fn take_frame_scripts(&mut self, session_id: SessionId) -> Vec<Arc<str>> {
+        let of_session = |kept: &mut (SessionId, Arc<str>)| kept.0 == session_id;
+        let taken = self.frame_scripts.extract_if(.., of_session);
+        taken.map(|(_, params)| params).collect()
     }
 
     /// Whether a call runs one of the session's scripts through a helper that has not run anything
@@ -170,12 +187,36 @@ impl Bootstraps {
     pub fn retain_sessions(&mut self, exists: impl Fn(SessionId) -> bool) {
         self.list.retain(|kept| exists(kept.session_id));
         self.keepers.retain(|(session_id, _)| exists(*session_id));
+        self.frame_scripts
+            .retain(|(session_id, _)| exists(*session_id));
     }
 
     pub fn clear(&mut self) {
         self.list.clear();
         self.keepers.clear();
+        self.frame_scripts.clear();
     }
+}
+
+/// How many different scripts a session can consider done. Known clients need two.
+const MAX_SCRIPTS: usize = 20;
+
+/// Adds a script unless the session has it already. Returns whether it has it now.
+fn keep_once(
+    list: &mut Vec<(SessionId, Arc<str>)>,
+    session_id: SessionId,
+    params: Arc<str>,
+) -> bool {
+    let mut own = list.iter().filter(|(id, _)| *id == session_id);
+    let count = own.clone().count();
+    if own.any(|(_, kept)| *kept == params) {
+        return true;
+    }
+    let has_room = count < MAX_SCRIPTS;
+    if has_room {
+        list.push((session_id, params));
+    }
+    has_room
 }
 
 /// Whether an argument of a `Runtime.callFunctionOn` is one of these strings.
@@ -202,4 +243,39 @@ fn has_argument(params: &str, strings: &[String]) -> bool {
     params.arguments.iter().any(|argument| {
         matches!(&argument.value, Some(Value::Text(text)) if strings.iter().any(|s| s == text))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::ids::IdSource;
+
+    #[test]
+    fn repeated_scripts_are_kept_once() {
+        let mut bootstraps = Bootstraps::default();
+        let mut ids = IdSource::new(1);
+        let (first, second) = (ids.session(), ids.session());
+        for _ in 0..100 {
+            for session_id in [first, second] {
+                for script in ["a", "b"] {
+                    assert!(bootstraps.add_keeper(session_id, script.into()));
+                }
+            }
+        }
+        assert_eq!(bootstraps.keepers.len(), 4);
+        let taken = bootstraps.take_keepers();
+        assert_eq!(taken, ["a".into(), "b".into()]);
+    }
+
+    #[test]
+    fn number_of_scripts_is_limited() {
+        let mut bootstraps = Bootstraps::default();
+        let session_id = IdSource::new(1).session();
+        for number in 0..MAX_SCRIPTS {
+            assert!(bootstraps.add_frame_script(session_id, number.to_string().into()));
+        }
+        assert!(!bootstraps.add_frame_script(session_id, "more".into()));
+        let taken = bootstraps.take_frame_scripts(session_id);
+        assert_eq!(taken.len(), MAX_SCRIPTS);
+    }
 }

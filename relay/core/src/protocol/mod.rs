@@ -10,6 +10,7 @@ pub mod ids;
 pub mod json;
 pub mod methods;
 pub mod playwright;
+pub mod stagehand;
 pub mod title;
 pub mod url_pattern;
 pub mod wire;

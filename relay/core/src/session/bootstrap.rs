@@ -10,7 +10,7 @@ use crate::model::context_ids;
 use crate::model::contexts::JsWorld;
 use crate::protocol::cdp::Request;
 use crate::protocol::ids::{Debuggee, SessionId, TabId};
-use crate::protocol::{json, playwright};
+use crate::protocol::{json, playwright, stagehand};
 
 /// The reply to a script that returns nothing.
 const NO_RESULT: &str = r#"{"result":{"type":"undefined"}}"#;
@@ -73,32 +73,35 @@ impl Core {
         self.has_added(session_id, source).then_some(())?;
         let params = self.world.interner.intern(params);
         let tab = self.world.tabs.get_mut(tab_id)?;
-        tab.bootstraps_mut().add_keeper(session_id, params);
-        Some(Handled::Reply(NO_RESULT.to_owned()))
+        let is_kept = tab.bootstraps_mut().add_keeper(session_id, params);
+        is_kept.then(|| Handled::Reply(NO_RESULT.to_owned()))
     }
 
-    /// As for a page. `run_keepers_in_frame` runs it, because the session has added it, too.
-    pub(crate) fn accept_keeper_in_frame(
-        &self,
+    /// As for a page. Stagehand also runs a script that it has not added.
+    pub(crate) fn accept_frame_script(
+        &mut self,
         session_id: SessionId,
+        tab_id: TabId,
         request: &Request<'_>,
     ) -> Option<Handled> {
-        let is_evaluation = request.method == "Runtime.evaluate";
-        let source = is_evaluation.then(|| keeper_script(&request.params))??;
-        self.has_added(session_id, &source)
-            .then(|| Handled::Reply(NO_RESULT.to_owned()))
+        let params = &request.params;
+        let is_accepted = request.method == "Runtime.evaluate"
+            && (stagehand::prepares_frame(params)
+                || keeper_script(params).is_some_and(|source| self.has_added(session_id, &source)));
+        is_accepted.then_some(())?;
+        let params = self.world.interner.intern(params);
+        let bootstraps = self.world.tabs.get_mut(tab_id)?.bootstraps_mut();
+        let is_kept = bootstraps.add_frame_script(session_id, params);
+        is_kept.then(|| Handled::Reply(NO_RESULT.to_owned()))
     }
 
-    /// Chrome has attached a frame that has accepted chromedriver's script before.
-    pub(crate) fn run_keepers_in_frame(&mut self, session_id: SessionId, child: &Debuggee) {
-        let session = self.world.sessions.get(session_id);
-        let scripts = session.map(|session| session.journal().main_world_scripts());
-        let scripts: Vec<String> = scripts.into_iter().flatten().collect();
-        for source in scripts {
-            let params = serde_json::json!({ "expression": source }).to_string();
-            if keeper_script(&params).is_some() {
-                self.out.command_ignored(child, "Runtime.evaluate", &params);
-            }
+    /// Chrome has attached a frame. Runs what its session considers done.
+    pub(crate) fn run_frame_scripts(&mut self, session_id: SessionId, child: &Debuggee) {
+        let Some(tab) = self.world.tabs.get_mut(child.tab_id) else {
+            return;
+        };
+        for params in tab.bootstraps_mut().take_frame_scripts(session_id) {
+            self.out.command_ignored(child, "Runtime.evaluate", &params);
         }
     }
 

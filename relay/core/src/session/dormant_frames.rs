@@ -203,7 +203,7 @@ impl Core {
             };
             self.out.command(child, &method, &params, continuation);
         }
-        self.run_keepers_in_frame(session_id, child);
+        self.run_frame_scripts(session_id, child);
     }
 
     /// Whether a session is on a placeholder.

@@ -42,7 +42,7 @@ impl Core {
             Some(init) => {
                 self.answer_dormant_frame(caller.session_id, tab_id, child_id, &request, init)
             }
-            None => match self.accept_keeper_in_frame(caller.session_id, &request) {
+            None => match self.accept_frame_script(caller.session_id, tab_id, &request) {
                 Some(handled) => Ok(handled),
                 None if self.world.is_restricted(tab_id) => {
                     self.refuse_on_restricted(tab_id, &request.method)

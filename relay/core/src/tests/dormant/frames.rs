@@ -241,3 +241,34 @@ fn chromedriver_connects_to_frames_without_waking_and_its_script_runs_on_waking(
         [(Some("c1"), &json!(KEEPER)), (Some("c1"), &json!("1"))]
     );
 }
+
+#[test]
+fn stagehand_prepares_frames_without_waking_and_its_scripts_run_on_waking() {
+    const RECORD: &str =
+        "(()=>{function s(c={}){window.__stagehandV3__={}}s({debug:!0,tagExisting:!1});})();";
+    const RENDER: &str = "(()=>{function s(){let o=window.__stagehandV3__;if(!o)return;}s();})();";
+    let mut script = script_with_frames(&["F1"]);
+    let (_, children) = page_with_frames(&mut script);
+    let frame = &children[0];
+    let params = json!({ "source": RECORD });
+    script.request(frame, "Page.addScriptToEvaluateOnNewDocument", params);
+    for expression in [RECORD, RENDER, RECORD] {
+        let params =
+            json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
+        let reply = script.request(frame, "Runtime.evaluate", params);
+        assert_eq!(reply["result"]["type"], "undefined");
+    }
+    assert!(script.calls().is_empty());
+    script.send(frame, "Runtime.evaluate", json!({ "expression": "1" }));
+    script.accept_attach();
+    let answered = answer_as_chrome(&mut script, "F1");
+    let evaluated = answered
+        .iter()
+        .filter(|call| call.command() == "Runtime.evaluate");
+    let sent: Vec<_> = evaluated
+        .map(|call| (call.child(), &call.params()["expression"]))
+        .collect();
+    let expected = [RECORD, RENDER, "1"].map(Value::from);
+    let expected = expected.each_ref().map(|script| (Some("c1"), script));
+    assert_eq!(sent, expected);
+}
