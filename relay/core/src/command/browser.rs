@@ -94,6 +94,10 @@ impl Core {
         )))
     }
 
+    pub(crate) fn check_optional_context(&self, id: Option<&str>) -> Result<(), CdpError> {
+        id.map_or(Ok(()), |id| self.check_context(id))
+    }
+
     /// The tab whose window `Browser.getWindowForTarget` asks for.
     fn find_window_tab(&self, target: &Target, request: &Request<'_>) -> Result<TabId, CdpError> {
         #[derive(Deserialize)]

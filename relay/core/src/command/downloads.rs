@@ -8,10 +8,8 @@ use crate::emit::out::{Handled, HandlerResult, reply_to};
 use crate::model::calls::Note;
 use crate::model::downloads::{Behavior, Destination, Naming};
 use crate::protocol::cdp::Request;
-use crate::protocol::download::DownloadAction;
 use crate::protocol::error::CdpError;
 use crate::protocol::ids::Caller;
-use crate::protocol::wire::Call;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -30,9 +28,7 @@ impl Core {
         request: &Request<'_>,
     ) -> HandlerResult {
         let params = request.read_params::<BehaviorParams>()?;
-        if let Some(id) = &params.browser_context_id {
-            self.check_context(id)?;
-        }
+        self.check_optional_context(params.browser_context_id.as_deref())?;
         let behavior = read_behavior(&params.behavior, params.download_path)?;
         // The older command has no such parameter, and does not change what the other one has set.
         let has_events = (request.method == "Browser.setDownloadBehavior")
@@ -41,7 +37,7 @@ impl Core {
             .downloads
             .set(caller.session_id, caller.client_id, behavior, has_events);
         // The reply follows when the extension is watching, so that no download is missed.
-        if self.update_download_watch(reply_to(caller, Note::None)) {
+        if self.update_download_watch(reply_to(caller, Note::WatchDownloads)) {
             Ok(Handled::Later)
         } else {
             Ok(Handled::empty())
@@ -60,21 +56,14 @@ impl Core {
             browser_context_id: Option<String>,
         }
         let params = request.read_params::<Params>()?;
-        if let Some(id) = &params.browser_context_id {
-            self.check_context(id)?;
-        }
+        self.check_optional_context(params.browser_context_id.as_deref())?;
         let downloads = &self.world.downloads;
         let is_own = downloads.get(&params.guid).is_some_and(|download| {
             let mut deliveries = download.deliveries().iter();
             deliveries.any(|delivery| delivery.client_id == caller.client_id)
         });
         if is_own {
-            let call = Call::ControlDownload {
-                guid: &params.guid,
-                action: DownloadAction::Cancel,
-            };
-            self.out.call(&call, reply_to(caller, Note::None));
-            return Ok(Handled::Later);
+            return self.give_up_download(caller, &params.guid);
         }
         if downloads.has_ended(&params.guid) {
             return Ok(Handled::empty());

@@ -144,10 +144,6 @@ impl Core {
         };
         self.change_permissions(caller, change)
     }
-
-    fn check_optional_context(&self, id: Option<&str>) -> Result<(), CdpError> {
-        id.map_or(Ok(()), |id| self.check_context(id))
-    }
 }
 
 /// The content settings that these permissions need. All of them are checked before anything is

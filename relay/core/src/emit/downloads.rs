@@ -1,57 +1,36 @@
-//! Downloads: what clients learn of them, and what the extension does with them.
+//! Downloads: the events that clients receive, and the actions that the extension does.
 
 use serde_json::{Value, json};
 
 use crate::Core;
 use crate::model::calls::Continuation;
-use crate::model::downloads::{Delivery, Download};
+use crate::model::downloads::Delivery;
 use crate::model::target::Target;
 use crate::protocol::download::{DownloadAction, DownloadChanged, DownloadState};
 use crate::protocol::ids::{ClientId, SessionId, TabId};
 use crate::protocol::wire::Call;
 
 impl Core {
-    /// Has the extension report downloads as long as a client has asked for something. Returns
-    /// whether it was called, and the continuation is used.
-    pub(crate) fn update_download_watch(&mut self, then: Continuation) -> bool {
-        // The tabs of a browser that is connecting are listed first.
-        if !self.world.link.is_ready() {
-            return false;
-        }
-        let changed = self.world.downloads.change_watching();
-        if let Some(enabled) = changed {
-            self.out.call(&Call::WatchDownloads { enabled }, then);
-        }
-        changed.is_some()
-    }
-
     pub(crate) fn control_download(&mut self, guid: &str, action: DownloadAction) {
         let call = Call::ControlDownload { guid, action };
         self.out.call(&call, Continuation::Ignore);
     }
 
-    /// A client has left: what only it wanted is stopped.
-    pub(crate) fn release_downloads(&mut self, client_id: ClientId) {
-        for (guid, download) in self.world.downloads.release_client(client_id) {
-            let action = if download.is_taken() {
-                DownloadAction::Cancel
-            } else {
-                DownloadAction::Leave
-            };
-            self.control_download(&guid, action);
-        }
-    }
-
-    /// `downloadWillBegin`, for every client of this download.
-    pub(crate) fn announce_download(&mut self, download: &Download, params: &Value) {
-        let tab = self.world.tabs.get(download.tab_id());
+    /// `downloadWillBegin`, for these clients.
+    pub(crate) fn announce_download(
+        &mut self,
+        tab_id: TabId,
+        deliveries: &[Delivery],
+        params: &Value,
+    ) {
+        let tab = self.world.tabs.get(tab_id);
         let params = params.to_string();
         let params = match tab {
             Some(tab) => tab.frame_to_announced(params.into()).into_owned(),
             None => params,
         };
-        for delivery in download.deliveries() {
-            let (browser, page) = self.download_sessions(delivery.client_id, download.tab_id());
+        for delivery in deliveries {
+            let (browser, page) = self.download_sessions(delivery.client_id, tab_id);
             self.send_events(&browser, "Browser.downloadWillBegin", &params);
             self.send_events(&page, "Page.downloadWillBegin", &params);
         }

@@ -9,11 +9,22 @@ use crate::protocol::download::{
 use crate::protocol::ids::{ClientId, TabId};
 use crate::{Core, Output, Place, Placed, Placement};
 
+struct Decision {
+    deliveries: Vec<Delivery>,
+    /// Clients that deny what another one saves. For them, it is canceled at once.
+    denied: Vec<Delivery>,
+    action: DownloadAction,
+}
+
 impl Core {
     /// Every such report is answered with an action: until then the browser does not choose a name
     /// for the file.
     pub(crate) fn on_download_created(&mut self, created: DownloadCreated) {
-        let (deliveries, action) = self.decide_download(&created);
+        let Decision {
+            deliveries,
+            denied,
+            action,
+        } = self.decide_download(&created);
         let has_room = self.world.downloads.has_room_for(&created.guid);
         if deliveries.is_empty() || !has_room {
             return self.control_download(&created.guid, DownloadAction::Leave);
@@ -27,8 +38,19 @@ impl Core {
             "url": created.url,
             "suggestedFilename": created.suggested_filename,
         });
+        self.announce_download(created.tab_id, &deliveries, &begin);
+        self.announce_download(created.tab_id, &denied, &begin);
+        let canceled = DownloadChanged {
+            guid: created.guid.clone(),
+            state: DownloadState::Canceled,
+            received_bytes: 0,
+            total_bytes: created.total_bytes,
+            path: None,
+        };
+        for delivery in &denied {
+            self.send_progress(created.tab_id, delivery, &canceled, None);
+        }
         let download = Download::new(created.tab_id, created.suggested_filename, deliveries);
-        self.announce_download(&download, &begin);
         let guid = created.guid.clone();
         self.world.downloads.insert(guid, download);
         self.on_download_changed(DownloadChanged {
@@ -42,7 +64,7 @@ impl Core {
 
     /// What the clients that use the tab want. A file that one of them wants is not denied for
     /// another.
-    fn decide_download(&self, created: &DownloadCreated) -> (Vec<Delivery>, DownloadAction) {
+    fn decide_download(&self, created: &DownloadCreated) -> Decision {
         let (mut saving, mut denying, mut watching) = (Vec::new(), Vec::new(), Vec::new());
         for client_id in self.users_of(created.tab_id, created.opener_tab_id) {
             let (kind, destination) = match self.world.downloads.behavior_of(client_id) {
@@ -56,13 +78,18 @@ impl Core {
                 destination,
             });
         }
-        if !saving.is_empty() {
-            saving.append(&mut watching);
-            (saving, DownloadAction::Take)
+        let (mut deliveries, denied, action) = if !saving.is_empty() {
+            (saving, denying, DownloadAction::Take)
         } else if !denying.is_empty() {
-            (denying, DownloadAction::Cancel)
+            (denying, Vec::new(), DownloadAction::Cancel)
         } else {
-            (watching, DownloadAction::Watch)
+            (Vec::new(), Vec::new(), DownloadAction::Watch)
+        };
+        deliveries.append(&mut watching);
+        Decision {
+            deliveries,
+            denied,
+            action,
         }
     }
 

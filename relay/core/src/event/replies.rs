@@ -92,6 +92,7 @@ impl Core {
                 let request = self.undefer(caller, deferred);
                 return self.on_barrier_passed(caller, debuggee, &request);
             }
+            Note::WatchDownloads => return self.send_reply(caller, "{}"),
             Note::Permissions { .. } => {
                 self.send_reply(caller, "{}");
                 return self.on_permissions_changed();

@@ -79,6 +79,9 @@ pub enum Note {
     Permissions {
         before: ClientRules,
     },
+    /// The extension starts or stops reporting downloads; if it cannot, this session has asked for
+    /// nothing.
+    WatchDownloads,
     /// The answer to this pause of a request.
     PauseAnswer {
         request_id: String,

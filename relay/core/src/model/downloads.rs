@@ -100,6 +100,22 @@ impl Download {
     pub fn start_placing(&mut self) {
         self.is_placing = true;
     }
+
+    /// Whether other clients want the file, and do not only watch.
+    pub fn is_wanted_by_others(&self, client_id: ClientId) -> bool {
+        let mut deliveries = self.deliveries.iter();
+        deliveries.any(|each| each.client_id != client_id && each.destination.is_some())
+    }
+
+    /// A client does not want it any more. While files are being placed, each belongs to one of the
+    /// deliveries, so all of them stay. Returns what was dropped.
+    pub fn drop_deliveries(&mut self, client_id: ClientId) -> Vec<Delivery> {
+        if self.is_placing {
+            return Vec::new();
+        }
+        let is_own = |delivery: &mut Delivery| delivery.client_id == client_id;
+        self.deliveries.extract_if(.., is_own).collect()
+    }
 }
 
 /// How many downloads are handled at once. A page can start any number; further ones are left to

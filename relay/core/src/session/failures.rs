@@ -38,6 +38,7 @@ impl Core {
             }
             Note::Join(deferred) => drop(self.undefer(caller, deferred)),
             Note::Permissions { before } => self.restore_permissions(caller.client_id, before),
+            Note::WatchDownloads => self.on_watch_failed(caller),
             note => self.on_fetch_reply(caller.session_id, debuggee, note, false),
         }
     }

@@ -7,6 +7,7 @@ mod breakpoints;
 pub(crate) mod children;
 mod domains;
 mod dormant_frames;
+mod downloads;
 mod failures;
 mod forward;
 mod interception;

@@ -5,6 +5,8 @@ use serde_json::{Value, json};
 use super::script::{Call, ClientId, Messages, Script, Session};
 use crate::{Connection, Place, Placed, Placement};
 
+mod sharing;
+
 const GUID: &str = "790c48b4-cee2-4755-b32f-b33ff8ccd4ee";
 const SOURCE: &str = "/home/me/Downloads/Tabwire/790c48b4-cee2-4755-b32f-b33ff8ccd4ee";
 
@@ -391,33 +393,4 @@ fn file_in_a_chosen_folder_arrives_after_its_client_has_left() {
     });
     assert_eq!(script.next_action(), "finish");
     assert!(script.is_idle());
-}
-
-#[test]
-fn two_clients_of_a_tab_both_get_the_file() {
-    let mut script = Script::with_tabs(1);
-    let (first, _) = client_with_page(&mut script);
-    let (second, pages) = script.auto_attached_client();
-    script.send(&pages[0], "Runtime.evaluate", json!({}));
-    script.answer_calls();
-    script.set_downloads(first, behavior("allowAndName"));
-    script.set_downloads(second, behavior("allow"));
-    script.start_download(1);
-    script.change_download("completed", 10);
-    let placements = script.placements();
-    let names: Vec<_> = placements[0].places.iter().map(|p| &p.name).collect();
-    assert_eq!(names, [GUID, "report.txt"]);
-    script.received_by_all();
-    script.place_files(Placed {
-        guid: GUID.to_owned(),
-        files: vec![Ok("/a".to_owned()), Err("full".to_owned())],
-        is_source_kept: true,
-    });
-    for (client, state) in [(first, "completed"), (second, "canceled")] {
-        let received = script.received(client);
-        assert_eq!(states(&received, "Browser.downloadProgress"), [state]);
-    }
-    let calls = script.calls();
-    let last = calls.iter().last().unwrap();
-    assert_eq!(action(last), "leave", "the person's file stays");
 }
