@@ -63,7 +63,7 @@ impl Core {
             deliveries.any(|delivery| delivery.client_id == caller.client_id)
         });
         if is_own {
-            return self.give_up_download(caller, &params.guid);
+            return Ok(self.give_up_download(caller, &params.guid));
         }
         if downloads.has_ended(&params.guid) {
             return Ok(Handled::empty());

@@ -1,7 +1,7 @@
 //! When the extension has to report downloads, and what happens to those that clients give up.
 
 use crate::Core;
-use crate::emit::out::{Handled, HandlerResult, reply_to};
+use crate::emit::out::{Handled, reply_to};
 use crate::model::calls::{Continuation, Note};
 use crate::protocol::download::{DownloadAction, DownloadChanged, DownloadState};
 use crate::protocol::ids::{Caller, ClientId};
@@ -32,15 +32,15 @@ impl Core {
     }
 
     /// A client does not want this download any more. Nobody else loses the file.
-    pub(crate) fn give_up_download(&mut self, caller: Caller, guid: &str) -> HandlerResult {
+    pub(crate) fn give_up_download(&mut self, caller: Caller, guid: &str) -> Handled {
         let Some(download) = self.world.downloads.get_mut(guid) else {
-            return Ok(Handled::empty());
+            return Handled::empty();
         };
         if !download.is_wanted_by_others(caller.client_id) {
             let action = DownloadAction::Cancel;
             let call = Call::ControlDownload { guid, action };
             self.out.call(&call, reply_to(caller, Note::None));
-            return Ok(Handled::Later);
+            return Handled::Later;
         }
         let (tab_id, received) = (download.tab_id(), download.received());
         let canceled = DownloadChanged {
@@ -54,7 +54,7 @@ impl Core {
         for delivery in download.drop_deliveries(caller.client_id) {
             self.send_progress(tab_id, &delivery, &canceled, None);
         }
-        Ok(Handled::empty())
+        Handled::empty()
     }
 
     /// A client has left: what only it wanted is stopped.

@@ -8,7 +8,7 @@ use crate::model::target::Target;
 use crate::protocol::error::CdpError;
 use crate::protocol::ids::{ChildId, Debuggee, TabId};
 use crate::protocol::json::{self, string_field};
-use crate::protocol::methods::domains::LIFECYCLE;
+use crate::protocol::methods::domains::{LIFECYCLE, LOADED};
 use crate::protocol::methods::event::Event;
 
 impl Core {
@@ -158,12 +158,7 @@ impl Core {
         let field = |key| json::field(frame, key).unwrap_or("null");
         let (frame_id, loader_id) = (field("id"), field("loaderId"));
         let timestamp = self.out.now.as_secs_f64();
-        for name in [
-            "DOMContentLoaded",
-            "load",
-            "networkAlmostIdle",
-            "networkIdle",
-        ] {
+        for name in LOADED {
             let params = format!(
                 r#"{{"frameId":{frame_id},"loaderId":{loader_id},"name":"{name}","timestamp":{timestamp}}}"#
             );

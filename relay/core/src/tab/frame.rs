@@ -13,17 +13,8 @@ use crate::protocol::error::CdpError;
 use crate::protocol::ids::{Caller, ChildId, SessionId, TabId};
 use crate::protocol::json;
 use crate::protocol::methods::command::Command;
-use crate::protocol::methods::domains::LIFECYCLE;
+use crate::protocol::methods::domains::{LIFECYCLE, LOADED};
 use crate::protocol::methods::init::{self, Answer, Init, Replay};
-
-/// The lifecycle events of a frame that has loaded.
-const LOADED: [&str; 5] = [
-    "init",
-    "DOMContentLoaded",
-    "load",
-    "networkAlmostIdle",
-    "networkIdle",
-];
 
 impl Core {
     pub(crate) fn handle_dormant_frame(
@@ -179,7 +170,7 @@ impl Core {
             return;
         };
         let (frame, loader) = (child.target_id().clone(), tab.loader().clone());
-        for name in LOADED {
+        for name in ["init"].into_iter().chain(LOADED) {
             let params = serde_json::json!({
                 "frameId": frame, "loaderId": loader, "name": name, "timestamp": timestamp,
             });

@@ -9,6 +9,7 @@ use crate::model::frames::{self, Frames};
 use crate::model::mirror::Mirror;
 use crate::model::paused::PausedRequests;
 use crate::protocol::ids::{ChildId, TargetId};
+use crate::protocol::methods::domains::LOADED;
 use crate::protocol::title;
 use crate::protocol::wire::LoadStatus;
 
@@ -88,18 +89,11 @@ impl Tab {
     /// each.
     pub fn advance_lifecycle(&mut self) -> Vec<(&'static str, bool)> {
         let names: &[&str] = match self.status {
-            LoadStatus::Complete => &[
-                "init",
-                "commit",
-                "DOMContentLoaded",
-                "load",
-                "networkAlmostIdle",
-                "networkIdle",
-            ],
-            LoadStatus::Interactive => &["init", "commit", "DOMContentLoaded"],
-            LoadStatus::Loading | LoadStatus::Unloaded => &["init", "commit"],
+            LoadStatus::Complete => &LOADED,
+            LoadStatus::Interactive => &["DOMContentLoaded"],
+            LoadStatus::Loading | LoadStatus::Unloaded => &[],
         };
-        let names = names.iter();
+        let names = ["init", "commit"].iter().chain(names);
         names
             .map(|name| (*name, self.lifecycle.insert(name)))
             .collect()

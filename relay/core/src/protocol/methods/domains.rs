@@ -50,6 +50,14 @@ pub fn has_enable(domain: &str) -> bool {
 /// hold it by this name.
 pub const LIFECYCLE: &str = "Page.lifecycleEvent";
 
+/// The lifecycle events between the start of a document and its end.
+pub const LOADED: [&str; 4] = [
+    "DOMContentLoaded",
+    "load",
+    "networkAlmostIdle",
+    "networkIdle",
+];
+
 /// A session's own screencast. Only sessions that started one receive frames.
 pub const SCREENCAST: &str = "Page.screencastFrame";
 
