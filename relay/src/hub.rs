@@ -330,10 +330,7 @@ impl Hub {
     fn place_file(&self, placement: Placement) {
         let hub = self.own_sender.clone();
         tokio::spawn(async move {
-            let placing = tokio::task::spawn_blocking(move || placed_file::place(&placement));
-            let Ok(placed) = placing.await else {
-                return;
-            };
+            let placed = placed_file::place_on_thread(placement, placed_file::place).await;
             // Nobody receives it only if the relay is stopping.
             if let Some(hub) = hub.upgrade() {
                 let _ = hub.send(ToHub::FilePlaced(placed)).await;

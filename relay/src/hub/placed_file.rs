@@ -8,6 +8,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -29,6 +30,20 @@ const UNFINISHED: &str = "crdownload";
 const TIDY_ATTEMPTS: u32 = 20;
 const TIDY_INTERVAL: Duration = Duration::from_millis(100);
 
+/// Places files on another thread. The core waits for the outcome, so there is one even if that
+/// fails.
+pub async fn place_on_thread(placement: Placement, place: fn(&Placement) -> Placed) -> Placed {
+    let placement = Arc::new(placement);
+    let shared = placement.clone();
+    let placing = tokio::task::spawn_blocking(move || place(&shared));
+    placing.await.unwrap_or_else(|error| Placed {
+        guid: placement.guid.clone(),
+        files: vec![Err(error.to_string()); placement.places.len()],
+        // It may be the person's file, so nothing is removed.
+        is_source_kept: true,
+    })
+}
+
 /// Takes as long as copying the file, if it has to be copied.
 pub fn place(placement: &Placement) -> Placed {
     let source = Path::new(&placement.source);
@@ -36,12 +51,15 @@ pub fn place(placement: &Placement) -> Placed {
     if is_own && placement.places.is_empty() {
         remove_empty_folder(source, TIDY_ATTEMPTS);
     }
-    let put_at = |wanted: &Place| {
-        put(source, is_own, &placement.guid, wanted)
+    let last = placement.places.len().saturating_sub(1);
+    let put_at = |(index, wanted): (usize, &Place)| {
+        // Clients must not share a file: what one writes into it, the other would read.
+        let can_link = is_own && index == last;
+        put(source, can_link, &placement.guid, wanted)
             .map(|path| path.to_string_lossy().into_owned())
             .map_err(|error| format!("{}: {error}", wanted.folder))
     };
-    let files: Vec<_> = placement.places.iter().map(put_at).collect();
+    let files: Vec<_> = placement.places.iter().enumerate().map(put_at).collect();
     if is_own && files.iter().any(Result::is_ok) {
         // If this fails, a file stays in the person's download folder.
         if let Err(error) = fs::remove_file(source) {
@@ -80,7 +98,7 @@ fn is_in_own_folder(source: &Path, guid: &str) -> bool {
         && name.is_some_and(|name| name.starts_with(guid))
 }
 
-fn put(source: &Path, is_own: bool, guid: &str, wanted: &Place) -> io::Result<PathBuf> {
+fn put(source: &Path, can_link: bool, guid: &str, wanted: &Place) -> io::Result<PathBuf> {
     if !fs::symlink_metadata(source)?.is_file() {
         return Err(io::Error::other("the download is not a file"));
     }
@@ -88,7 +106,7 @@ fn put(source: &Path, is_own: bool, guid: &str, wanted: &Place) -> io::Result<Pa
     fs::create_dir_all(folder)?;
     // A second name for the file costs nothing. The person's file must not get one: whoever changes
     // it there would change it here.
-    if is_own
+    if can_link
         && let Some(path) = link(source, folder, wanted).or_else(|error| {
             if is_final(&error) {
                 Err(error)

@@ -93,6 +93,31 @@ fn several_clients_get_a_file_each() {
     let placed = scene.place_at(&source, &[(GUID, false), ("report.txt", true)]);
     assert!(placed.files.iter().all(Result::is_ok), "{placed:?}");
     assert_eq!(scene.wanted(), [GUID, "report.txt"]);
+    let inodes = [GUID, "report.txt"]
+        .map(|name| fs::metadata(scene.path("wanted").join(name)).unwrap().ino());
+    assert_ne!(
+        inodes[0], inodes[1],
+        "what one writes, the other does not read"
+    );
+    assert!(!source.exists());
+}
+
+#[tokio::test]
+async fn placing_that_panics_has_an_outcome() {
+    let place = || Place {
+        folder: "/nowhere".to_owned(),
+        name: "report.txt".to_owned(),
+        is_numbered: true,
+    };
+    let placement = Placement {
+        guid: GUID.to_owned(),
+        source: "/nowhere/report.txt".to_owned(),
+        places: vec![place(), place()],
+    };
+    let placed = place_on_thread(placement, |_| panic!("a bug")).await;
+    assert_eq!(placed.guid, GUID);
+    assert_eq!(placed.files.len(), 2);
+    assert!(placed.files.iter().all(Result::is_err) && placed.is_source_kept);
 }
 
 #[test]
