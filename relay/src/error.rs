@@ -30,6 +30,10 @@ pub enum Error {
     #[error("A port can be open for {hours} hours at most. Choose another time with --for.")]
     OpenPortTime { hours: u32 },
     #[error(
+        "Port 80 cannot be opened: on it, requests of web pages cannot be told from those of programs. Choose another one with --port."
+    )]
+    OpenPortStandard,
+    #[error(
         "On this system Tabwire cannot check which user connects, so other users of this machine could use the port, too. To open it anyway, add --without-user-check."
     )]
     OpenPortUnchecked,

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
+use tabwire_home::milliseconds;
 use tabwire_home::open_port::{
     DEFAULT_OPEN_PORT, MAX_OPEN_SECONDS, OpenPortOptions, OpenPortReport, OpenedPort,
 };
@@ -23,6 +24,8 @@ use crate::registry::NotFound;
 /// How often to look whether the time is over. A machine that sleeps stops timers, but not the clock
 /// that the user sees.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
+/// Browsers leave it out of `Host`. The guard takes a request without a port for chromedriver's.
+const STANDARD_PORT: u16 = 80;
 const GOING_AWAY: u16 = 1001;
 
 pub struct OpenPort {
@@ -134,11 +137,9 @@ impl Opening {
     }
 
     fn report(&self) -> OpenPortReport {
-        let until = self.end().until.duration_since(SystemTime::UNIX_EPOCH);
-        let until = until.unwrap_or_default().as_millis();
         OpenPortReport {
             port: self.port,
-            until: u64::try_from(until).unwrap_or(u64::MAX),
+            until: milliseconds(self.end().until),
             browser: self.browser.clone(),
         }
     }
@@ -262,6 +263,9 @@ fn check(options: &OpenPortOptions, can_identify: bool) -> Result<(), Error> {
             hours: MAX_OPEN_SECONDS / 3600,
         });
     }
+    if options.port == Some(STANDARD_PORT) {
+        return Err(Error::OpenPortStandard);
+    }
     if !can_identify && !options.without_user_check {
         return Err(Error::OpenPortUnchecked);
     }
@@ -345,6 +349,19 @@ mod tests {
         for seconds in [0, MAX_OPEN_SECONDS + 1, u32::MAX] {
             let error = check(&options(seconds), true).unwrap_err().to_string();
             assert!(error.contains("8 hours"), "{error}");
+        }
+    }
+
+    #[test]
+    fn standard_port_of_browsers_is_refused() {
+        let on_port = |port| OpenPortOptions {
+            port: Some(port),
+            ..options(600)
+        };
+        let error = check(&on_port(80), true).unwrap_err().to_string();
+        assert!(error.contains("--port"), "{error}");
+        for port in [0, 8080, 9222] {
+            assert!(check(&on_port(port), true).is_ok(), "{port}");
         }
     }
 

@@ -26,7 +26,7 @@ pub use log_file::{open_to_append, open_to_read};
 pub use pairing::{
     InUse, NameFault, Origin, PairedBrowser, PairingId, Pairings, Verdict, check_name,
 };
-pub use pairing_file::now;
+pub use pairing_file::{milliseconds, now};
 pub use printable::{is_unsafe, printable};
 pub use proof::{Handshake, PROTOCOL, Role, Secret, is_install_id, is_nonce, new_nonce};
 pub use query::{

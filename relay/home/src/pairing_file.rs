@@ -66,8 +66,13 @@ fn wait_for(file: &File) -> io::Result<()> {
     }
 }
 
-/// Milliseconds since 1970, as in JavaScript.
+/// The current time, as `milliseconds` has it.
 pub fn now() -> u64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    milliseconds(SystemTime::now())
+}
+
+/// Milliseconds since 1970, as in JavaScript.
+pub fn milliseconds(at: SystemTime) -> u64 {
+    let since = at.duration_since(SystemTime::UNIX_EPOCH);
     u64::try_from(since.unwrap_or_default().as_millis()).unwrap_or(u64::MAX)
 }

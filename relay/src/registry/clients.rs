@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use dashmap::DashMap;
 use tabwire_core::ids::ClientId;
-use tabwire_home::{ClientReport, SlotReport, TabInUse};
+use tabwire_home::{ClientReport, SlotReport, TabInUse, milliseconds};
 
 use super::connections::Connections;
 use crate::config::ClientMode;
@@ -264,12 +264,6 @@ impl ConnectedClient {
             tabs: self.tabs.clone().filter(|_| with_tabs),
         }
     }
-}
-
-/// Milliseconds since 1970, as in JavaScript.
-fn milliseconds(at: SystemTime) -> u64 {
-    let since = at.duration_since(SystemTime::UNIX_EPOCH);
-    u64::try_from(since.unwrap_or_default().as_millis()).unwrap_or(u64::MAX)
 }
 
 impl ClientSlot {

@@ -71,8 +71,8 @@ fn admit_program(
     }
 }
 
-/// Chromedriver leaves the port out of the `Host` of its WebSockets. A browser never does, because it
-/// is not the standard port, so such a request is no page's.
+/// Chromedriver leaves the port out of the `Host` of its WebSockets. A browser never does, because
+/// port 80 is never opened, so such a request is no page's.
 fn lacks_port(uri: &Uri, headers: &HeaderMap) -> bool {
     let mut hosts = headers.get_all(header::HOST).iter();
     let (first, second) = (hosts.next(), hosts.next());
