@@ -222,10 +222,10 @@ function onOpenedByPage({ tabId, sourceTabId, url }) {
 }
 
 /** @param {Navigation & { error?: string }} navigation */
-function onDocumentOrError({ tabId, frameId, error }) {
+function onDocumentOrError({ tabId, frameId, url, error }) {
   if (frameId === 0) {
     tabState(tabId).hasFailed = error !== undefined;
-    onDocument(tabId, error);
+    onDocument(tabId, error, url);
   }
 }
 
@@ -233,10 +233,11 @@ function onDocumentOrError({ tabId, frameId, error }) {
  * The tab has its document, or will get none: a download, or a response without a page.
  * @param {number} tabId
  * @param {string} [error]
+ * @param {string} [url]
  */
-function onDocument(tabId, error) {
+function onDocument(tabId, error, url) {
   const tab = tabState(tabId);
-  tab.onDocument?.(error);
+  tab.onDocument?.(error, url);
   tab.isLoaded = false;
   if (tab.firstDocument === 'pending') {
     tab.firstDocument = undefined;

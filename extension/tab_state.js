@@ -22,8 +22,8 @@
  * @property {boolean} hasFailed The last navigation failed, so the tab is not where `pendingUrl`
  *   says.
  * @property {number} changes How many times Chrome has reported a change.
- * @property {(error?: string) => void} [onDocument] Called when the next document arrives, or with
- *   the reason why none does.
+ * @property {(error?: string, url?: string) => void} [onDocument] Called when the next document
+ *   arrives, or with the reason why none does, and the address that failed.
  */
 
 /**

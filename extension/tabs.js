@@ -11,6 +11,8 @@ import { holdAnnouncements } from './tab_events.js';
 import { readUnchanged, reportTab, urlOf } from './tab_reports.js';
 import { changeCount, isClosed, setReportedTabs, tabState } from './tab_state.js';
 
+/** @typedef {import('./tab_state.js').TabState} TabState */
+
 /** How long to wait for the document of a discarded tab before attaching anyway. */
 const LOAD_TIMEOUT_MS = 5_000;
 
@@ -93,6 +95,9 @@ export async function activateTab(tabId) {
   }
 }
 
+/** Why a navigation ends when the next one begins. */
+const ABORTED = 'net::ERR_ABORTED';
+
 /**
  * Navigates a tab that has no debugger. Resolves when it has the new document, or with the reason
  * why it gets none.
@@ -105,16 +110,40 @@ export async function navigateTab(tabId, url) {
   if (!URL.canParse(url)) {
     throw new Error('Cannot navigate to invalid URL');
   }
+  const { href } = new URL(url);
   const tab = tabState(tabId);
+  tab.onDocument?.(ABORTED);
+  /** @type {TabState['onDocument']} */
+  let onDocument;
   /** @type {Promise<string | undefined>} */
   const arrived = new Promise((resolve) => {
-    tab.onDocument = resolve;
+    onDocument = async (error, failedUrl = href) => {
+      // It may be the end of the navigation before, or this one was redirected.
+      const isOther = error !== undefined && failedUrl !== href;
+      if (!isOther || !(await isNavigating(tabId))) {
+        resolve(error);
+      }
+    };
   });
+  tab.onDocument = onDocument;
   try {
     await chrome.tabs.update(tabId, { url });
     const errorText = await arrived;
     return errorText === undefined ? {} : { errorText };
   } finally {
+    removeWaiter(tab, onDocument);
+  }
+}
+
+/** @param {number} tabId */
+async function isNavigating(tabId) {
+  const tab = await chrome.tabs.get(tabId).catch(() => undefined);
+  return tab?.pendingUrl !== undefined && tab.status === 'loading';
+}
+
+/** Another one may have taken its place. @param {TabState} tab @param {TabState['onDocument']} waiter */
+function removeWaiter(tab, waiter) {
+  if (tab.onDocument === waiter) {
     tab.onDocument = undefined;
   }
 }
@@ -126,17 +155,24 @@ export async function navigateTab(tabId, url) {
  */
 export async function loadDiscarded(tabId) {
   const tab = tabState(tabId);
+  const earlier = tab.onDocument;
+  /** @type {TabState['onDocument']} */
+  let onDocument;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
   const arrived = new Promise((resolve) => {
-    tab.onDocument = () => resolve(undefined);
+    onDocument = (error, url) => {
+      earlier?.(error, url);
+      resolve(undefined);
+    };
     timer = setTimeout(resolve, LOAD_TIMEOUT_MS);
   });
+  tab.onDocument = onDocument;
   try {
     await chrome.tabs.reload(tabId);
     await arrived;
   } finally {
     clearTimeout(timer);
-    tab.onDocument = undefined;
+    removeWaiter(tab, onDocument);
   }
 }

@@ -164,6 +164,32 @@ test('reports why a tab without a debugger could not be navigated', async () => 
   assert.deepEqual(await reply, { errorText: error });
 });
 
+test('the next navigation of a tab without a debugger ends the one before', async () => {
+  const { browser, runCommand } = await start(page(1, 'chrome://settings/'));
+  const { onCommitted, onErrorOccurred } = browser.chrome.webNavigation;
+  const [slow, fast] = ['https://slow.example/', 'https://fast.example/'];
+  const error = 'net::ERR_ABORTED';
+  const navigate = (url) =>
+    runCommand('browserCommand', { method: 'Page.navigate', params: { url }, tabId: 1 });
+  const first = navigate(slow);
+  await settle();
+  const second = navigate(fast);
+  assert.deepEqual(await first, { errorText: error });
+  Object.assign(browser.tabs.get(1), { pendingUrl: fast, status: 'loading' });
+  onErrorOccurred.fire({ tabId: 1, frameId: 0, url: slow, error });
+  await settle();
+  onCommitted.fire({ tabId: 1, frameId: 0, url: fast });
+  assert.deepEqual(await second, {});
+});
+
+test('a redirected navigation without a debugger that ends in a download fails', async () => {
+  const { browser, reply } = await navigateWithoutDebugger('https://example.org/redirect');
+  const error = 'net::ERR_ABORTED';
+  const url = 'https://example.org/file';
+  browser.chrome.webNavigation.onErrorOccurred.fire({ tabId: 1, frameId: 0, url, error });
+  assert.deepEqual(await reply, { errorText: error });
+});
+
 test('does not navigate a tab without a debugger to a restricted or invalid address', async () => {
   for (const [url, message] of [
     ['chrome://version/', /Chrome does not let extensions/],
