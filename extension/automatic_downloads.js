@@ -7,20 +7,32 @@
 /** @type {Set<string>} The sites that are allowed, as patterns. */
 const allowed = new Set();
 
-/** @param {string | undefined} url The address of a page that an agent uses. */
-export async function allowAutomaticDownloads(url) {
+/** @type {Promise<unknown>} The last change. Changes are made one at a time. */
+let lastChange = Promise.resolve();
+
+/** @param {() => Promise<unknown>} change */
+function enqueue(change) {
+  // If Chrome does not accept a pattern, it asks the user as usual.
+  lastChange = lastChange.then(change).catch(() => {});
+  return lastChange;
+}
+
+/**
+ * @param {string | undefined} url The address of a page that an agent uses.
+ * @param {() => boolean} isWanted Whether an agent wants downloads. It may have left meanwhile.
+ */
+export async function allowAutomaticDownloads(url, isWanted) {
   const site = url !== undefined && URL.canParse(url) ? new URL(url) : undefined;
   if (!site || !['http:', 'https:'].includes(site.protocol)) {
     return;
   }
   const primaryPattern = `${site.origin}/*`;
-  if (!allowed.has(primaryPattern)) {
-    allowed.add(primaryPattern);
-    // If Chrome does not accept the pattern, it asks the user as usual.
-    await chrome.contentSettings.automaticDownloads
-      .set({ primaryPattern, setting: 'allow' })
-      .catch(() => {});
-  }
+  await enqueue(async () => {
+    if (isWanted() && !allowed.has(primaryPattern)) {
+      allowed.add(primaryPattern);
+      await chrome.contentSettings.automaticDownloads.set({ primaryPattern, setting: 'allow' });
+    }
+  });
 }
 
 /**
@@ -28,6 +40,8 @@ export async function allowAutomaticDownloads(url) {
  * covered by it.
  */
 export async function restoreAutomaticDownloads() {
-  allowed.clear();
-  await chrome.contentSettings.automaticDownloads.clear({}).catch(() => {});
+  await enqueue(async () => {
+    allowed.clear();
+    await chrome.contentSettings.automaticDownloads.clear({});
+  });
 }

@@ -116,7 +116,7 @@ export async function watchDownloads(enabled) {
 export async function onTabUsed(tabId, url) {
   if (isWatching && isAttached(tabId)) {
     const tab = url === undefined ? await chrome.tabs.get(tabId).catch(() => undefined) : { url };
-    await allowAutomaticDownloads(tab?.url);
+    await allowAutomaticDownloads(tab?.url, () => isWatching);
   }
 }
 
@@ -131,18 +131,20 @@ function stopListeningIfUnused() {
 // ---- which downloads are an agent's ----
 
 /**
- * The debugger's events about downloads do not reach the relay: it is notified of those that it
- * decides about.
+ * While an agent wants to know of downloads, the debugger's events about them do not reach the relay:
+ * it is notified of those that it decides about. Those of a download that it has decided about
+ * never do.
  * @param {number} tabId
  * @param {string} method
  * @param {any} params
- * @returns {boolean} Whether this was such an event.
+ * @returns {boolean} Whether the event ends here.
  */
 export function onDebuggerEvent(tabId, method, params) {
   if (method === 'Page.downloadWillBegin' && isWatching) {
     announced = { ...params, tabId, at: Date.now(), isOwn: true };
   }
-  return method === 'Page.downloadWillBegin' || method === 'Page.downloadProgress';
+  const isOfDownload = method === 'Page.downloadWillBegin' || method === 'Page.downloadProgress';
+  return isOfDownload && (isWatching || findDownload(params.guid) !== undefined);
 }
 
 /**
@@ -262,9 +264,14 @@ function onDeterminingFilename({ id, filename }, suggest) {
 
 // ---- what the relay decides ----
 
+/** @param {string} guid */
+function findDownload(guid) {
+  return [...downloads.values()].find((download) => download.guid === guid);
+}
+
 /** @param {string} guid @param {Action} action */
 export async function controlDownload(guid, action) {
-  const download = [...downloads.values()].find((candidate) => candidate.guid === guid);
+  const download = findDownload(guid);
   if (!download) {
     // It has ended, or this worker was restarted and has removed it.
     return;

@@ -166,6 +166,16 @@ test('the debugger’s own events about downloads are not forwarded', async () =
   assert.ok(!onDebuggerEvent(1, 'Page.frameNavigated', {}));
 });
 
+test('the debugger’s own events are forwarded if no agent has asked for downloads', async () => {
+  const { onDebuggerEvent, begin, controlDownload, watchDownloads } = await start();
+  begin();
+  await controlDownload(GUID, 'take');
+  await watchDownloads(false);
+  assert.ok(!onDebuggerEvent(1, 'Page.downloadWillBegin', { guid: 'other' }));
+  assert.ok(!onDebuggerEvent(1, 'Page.downloadProgress', { guid: 'other' }));
+  assert.ok(onDebuggerEvent(1, 'Page.downloadProgress', { guid: GUID }), 'the relay reports it');
+});
+
 test('a popup whose first request is a download: reported in the page that opened it', async () => {
   const { browser, sent, downloads } = await start();
   browser.openTab({ id: 3, url: URL }, 1);
@@ -324,6 +334,40 @@ test('while an agent wants downloads, the sites of its tabs may start several', 
   onCommitted.fire({ tabId: 1, frameId: 0, url: 'https://later.example/' });
   await settle();
   assert.equal(settings('set').length, 2);
+});
+
+test('a site is not allowed to start several downloads after the agent has left', async () => {
+  const { browser, onTabUsed, watchDownloads } = await start();
+  const settings = [];
+  let finish;
+  browser.stub('contentSettings.automaticDownloads.clear', () => settings.push('clear'));
+  browser.stub('contentSettings.automaticDownloads.set', async ({ primaryPattern }) => {
+    await new Promise((resolve) => (finish = resolve));
+    settings.push(primaryPattern);
+  });
+  // Chrome has not yet answered when the agent leaves.
+  const slow = onTabUsed(1, 'https://slow.example/');
+  await settle();
+  const left = watchDownloads(false);
+  await settle();
+  assert.deepEqual(settings, []);
+  finish();
+  await Promise.all([slow, left]);
+  assert.deepEqual(settings, ['https://slow.example/*', 'clear']);
+});
+
+test('a tab whose address arrives after the agent has left is not allowed either', async () => {
+  const { browser, onTabUsed, watchDownloads } = await start();
+  await settle();
+  const allowed = () => browser.callsTo('contentSettings.automaticDownloads.set').length;
+  const before = allowed();
+  let answer;
+  browser.stub('tabs.get', () => new Promise((resolve) => (answer = resolve)));
+  const used = onTabUsed(1);
+  await watchDownloads(false);
+  answer({ url: 'https://late.example/' });
+  await used;
+  assert.equal(allowed(), before);
 });
 
 test('without a relay, what was taken for agents is removed', async () => {
