@@ -37,14 +37,22 @@ const MAX_LISTED_TABS = 20;
  */
 let token;
 
+/** Fields of messages that never contain text of a page or of the code. */
+const OWN_FIELDS = new Set(['event', 'kind', 'target', 'mimeType', 'data']);
+
+/** Text that may leave this process. @param {string} text */
+function presentable(text) {
+  const masked = secrets.mask(token ? text.replaceAll(token, '…') : text);
+  // The server cannot parse JSON with lone surrogates.
+  return masked.toWellFormed();
+}
+
 /** @param {object} message */
 function send(message) {
-  // The server cannot parse JSON with lone surrogates.
-  const text = JSON.stringify(message, (_, value) =>
-    typeof value === 'string' ? value.toWellFormed() : value,
+  const text = JSON.stringify(message, (key, value) =>
+    typeof value === 'string' && !OWN_FIELDS.has(key) ? presentable(value) : value,
   );
-  const masked = secrets.mask(token ? text.replaceAll(token, '…') : text);
-  let rest = Buffer.from(`${masked}\n`);
+  let rest = Buffer.from(`${text}\n`);
   // Written synchronously, so that output of code that then loops forever is not lost.
   while (rest.length > 0) {
     rest = rest.subarray(writeSome(rest));

@@ -8,12 +8,29 @@ import { randomUUID } from 'node:crypto';
 export class Secrets {
   /** @type {Map<string, string>} */
   #values = new Map();
+  /** What `mask` replaces, and with what. @type {Map<string, string>} */
+  #masks = new Map();
+  /** @type {RegExp | undefined} Matches the longest of them. */
+  #pattern;
   /** Makes placeholders that no page can know, and so have typed. */
   #mark = randomUUID().slice(0, 8);
 
   /** @param {Record<string, string>} values by name */
   set(values) {
     this.#values = new Map(Object.entries(values));
+    this.#masks = new Map();
+    for (const [name, value] of this.#values) {
+      const mask = `<secret ${name}>`;
+      formsOf(value).forEach((form) => this.#masks.set(form, mask));
+    }
+    // Text may be masked twice, and a mask may contain what is a secret elsewhere.
+    for (const mask of [...this.#masks.values()]) {
+      this.#masks.set(mask, mask);
+    }
+    this.#masks.delete('');
+    // One secret may be a part of another.
+    const forms = [...this.#masks.keys()].sort((a, b) => b.length - a.length);
+    this.#pattern = forms.length > 0 ? new RegExp(forms.map(escape).join('|'), 'g') : undefined;
   }
 
   /** `secret(name)` for the code. @param {string} name */
@@ -45,13 +62,14 @@ export class Secrets {
 
   /** Puts a name in the place of every secret, also where it is escaped. @param {string} text */
   mask(text) {
-    let masked = text;
-    for (const [name, value] of this.#values) {
-      formsOf(value).forEach((form) => (masked = masked.replaceAll(form, `<secret ${name}>`)));
-    }
-    return masked;
+    return this.#pattern
+      ? text.replace(this.#pattern, (form) => this.#masks.get(form) ?? '')
+      : text;
   }
 }
+
+/** A pattern that matches this text only. @param {string} text */
+const escape = (text) => text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
 
 /** A value as it is in text, JSON, addresses, submitted forms and HTML. @param {string} value */
 const formsOf = (value) =>

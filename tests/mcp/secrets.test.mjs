@@ -75,6 +75,24 @@ test('a secret is typed into the page and masked everywhere else', async () => {
   });
 });
 
+test('a secret that is a part of another, or a word of the protocol, leaks and breaks nothing', async () => {
+  const file = await secretsFile(
+    'A=pass\nB=password123\nC=output\nD=text\nE=secret\nF=event\nG=code\nH=page\n',
+  );
+  await withAgent({ args: ['--secrets', file] }, async (agent) => {
+    const { text } = await agent.execute(
+      `console.log('password123, pass, output'); 'text; password1234; event'`,
+    );
+    assert.equal(text, '<secret B>, <secret A>, <secret C>\n<secret D>; <secret B>4; <secret F>');
+    const failed = await agent.execute(`throw new Error('password123 and secret')`);
+    assert.match(failed.text, /<secret B> and <secret E>/);
+    await agent.execute(`await page.goto('${shared.site.url('/')}')`);
+    const { text: title } = await agent.execute('page.title()');
+    assert.equal(title, 'Log in');
+    await agent.execute('await page.close()');
+  });
+});
+
 test('the code itself has only a placeholder, which a page cannot guess', async () => {
   const file = await secretsFile('PASSWORD=something long\n');
   await withAgent({ args: ['--secrets', file] }, async (agent) => {
