@@ -37,7 +37,7 @@ let expected;
 
 /**
  * The active tab of each window, and the one before it. An entry is added when a tab is activated,
- * or at the start, and stays: Chrome does not reuse ids.
+ * or at the start, and removed when the window is closed.
  * @type {Map<number, { tabId: number, previousTabId?: number }>}
  */
 const activeTabs = new Map();
@@ -52,6 +52,7 @@ const hidden = new Map();
 /** Call this once, before anything is awaited. */
 export function watchFocus() {
   chrome.windows.onFocusChanged.addListener(onFocusChanged);
+  chrome.windows.onRemoved.addListener((windowId) => activeTabs.delete(windowId));
   readFocus().catch(() => {}); // There is no window.
 }
 

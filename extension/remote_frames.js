@@ -19,7 +19,7 @@ import { targetsByPage } from './attachments.js';
 /** How long to collect changes: a page with many frames loads them one after the other. */
 const COLLECT_MS = 300;
 
-/** @type {Map<number, string>} The frames that the relay has of each tab, as JSON. */
+/** @type {Map<number, string>} The frames that the relay has of each tab with any, as JSON. */
 const reported = new Map();
 /** @type {Set<number>} The tabs whose frames may have changed since. */
 let changed = new Set();
@@ -34,7 +34,7 @@ export async function listRemoteFrames(isWanted) {
   return frames;
 }
 
-/** The relay forgets a tab's frames when the tab has a new document. @param {number} tabId */
+/** The relay forgets a tab's frames when the tab has a new document or is closed. @param {number} tabId */
 export function forgetFrames(tabId) {
   reported.delete(tabId);
 }
@@ -60,7 +60,11 @@ async function reportChanges(notify) {
     const frames = found?.get(tabId) ?? [];
     const text = JSON.stringify(frames);
     if (text !== (reported.get(tabId) ?? '[]')) {
-      reported.set(tabId, text);
+      if (frames.length > 0) {
+        reported.set(tabId, text);
+      } else {
+        reported.delete(tabId);
+      }
       notify(tabId, frames);
     }
   }

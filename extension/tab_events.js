@@ -152,6 +152,7 @@ function sendUpdate(tabId, change, current) {
 function onRemoved(tabId) {
   const { isReported, isRestricted: wasRestricted } = tabState(tabId);
   forgetClosedTab(tabId);
+  forgetFrames(tabId);
   if (wasRestricted) {
     saveRestrictedTabs();
   }
@@ -163,6 +164,7 @@ function onRemoved(tabId) {
 /** @param {number} addedTabId @param {number} removedTabId */
 async function onReplaced(addedTabId, removedTabId) {
   forgetTab(removedTabId);
+  forgetFrames(removedTabId);
   const report = await describeTab(addedTabId).catch(() => undefined);
   if (report && !isRestricted(report.url)) {
     tabState(addedTabId).isReported = true;

@@ -39,21 +39,24 @@ const OPTIONS = ['search', 'interactive', 'compact', 'depth', 'diff', 'offset'];
 /** How long a frame that does not respond can delay a snapshot of the others. */
 const KEEP_TIMEOUT_MS = 1_000;
 const CLOSEST = 3;
+/** How many texts are kept for differences. Each may be as long as the page. */
+const MAX_TEXTS = 50;
 
 export class Snapshots {
   #link;
   /**
-   * The last text by page, locator and options, for differences. Entries are never removed.
+   * The last text by page, locator and options, for differences. The oldest are dropped.
    * @type {Map<string, string>}
    */
   #last = new Map();
   /**
-   * By target id of the page. Entries are replaced by the next snapshot and never removed.
+   * By target id of the page. Entries are replaced by the next snapshot, and removed when the page is closed.
    * @type {Map<string | undefined, GivenRefs>}
    */
   #given = new Map();
   /**
-   * What each ref in a page's snapshots stood for, by target id. Refs are never used twice, so entries are only added.
+   * What each ref in a page's snapshots stood for, by target id. Refs are never used twice, so entries are only
+   * added until the page is closed.
    * @type {Map<string | undefined, Map<string, Element>>}
    */
   #seen = new Map();
@@ -82,11 +85,35 @@ export class Snapshots {
     );
     const before = this.#last.get(key);
     const text = [page.url(), ...lines.map(showLine), ...note].join('\n');
-    this.#last.set(key, text);
+    this.#rememberText(key, text);
     if (diff && before !== undefined) {
       return changesBetween(before, text);
     }
     return offset || text.length > maxLength ? pageOf(page.url(), lines, offset, maxLength) : text;
+  }
+
+  /** @param {string} key @param {string} text */
+  #rememberText(key, text) {
+    // The last one is the newest.
+    this.#last.delete(key);
+    this.#last.set(key, text);
+    for (const oldest of this.#last.keys()) {
+      if (this.#last.size <= MAX_TEXTS) {
+        break;
+      }
+      this.#last.delete(oldest);
+    }
+  }
+
+  /** After a reconnect, a page that is still open has the same target id. */
+  #forgetClosedPages() {
+    for (const refs of [this.#given, this.#seen]) {
+      for (const target of refs.keys()) {
+        if (!this.#link.pageOf(target)) {
+          refs.delete(target);
+        }
+      }
+    }
   }
 
   /**
@@ -112,6 +139,7 @@ export class Snapshots {
    */
   async rememberRefs(page, tree) {
     const whole = tree ?? (await page.ariaSnapshotJSON({ mode: 'ai' }));
+    this.#forgetClosedPages();
     const id = this.#link.idOf(page);
     this.#given.set(id, {
       url: page.url(),

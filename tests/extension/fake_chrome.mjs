@@ -177,6 +177,7 @@ export class FakeBrowser {
           return found ? { id: found[0], ...found[1] } : { id: 1, focused: false };
         }),
         onFocusChanged: new FakeEvent(),
+        onRemoved: new FakeEvent(),
       },
       cookies: this.#makeCookies(),
       downloads: this.downloads.makeApi((name, implementation) =>

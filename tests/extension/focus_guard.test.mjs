@@ -171,3 +171,11 @@ test('a user who clicks in a window without focus stays there', async (t) => {
   await open({ id: 30, source: 3, windowId: OTHER });
   assert.deepEqual([shown(), focused()], [[], []]);
 });
+
+test('a window that is closed is forgotten', async (t) => {
+  const { browser, activate, open, shown } = await start(t);
+  activate(1, USER);
+  browser.chrome.windows.onRemoved.fire(USER);
+  await open({ id: 20, source: 2, windowId: USER });
+  assert.deepEqual(shown(), [], 'what was visible in it is not shown again');
+});

@@ -87,3 +87,24 @@ test('reports frames that appear later, once for all of them', async (context) =
   await change();
   assert.deepEqual(sent, [update, update], 'a new document has the same frames');
 });
+
+test('the frames of a tab that is closed or replaced are forgotten', async (context) => {
+  mock.timers.enable({ apis: ['setTimeout'] });
+  context.after(() => mock.timers.reset());
+  const browser = browserWithTabs(1);
+  browser.stub('debugger.getTargets', () => [page(1), other('a', 'https://a/')]);
+  browser.stub('webNavigation.getAllFrames', () => [main, frame(5, 'https://a/')]);
+  const load = newWorker(browser);
+  const { onFramesChanged } = await load('remote_frames.js');
+  const { watchTabs } = await load('tab_events.js');
+  watchTabs(() => {});
+  const { onRemoved, onReplaced } = browser.chrome.tabs;
+  let reports = 0;
+  for (const end of [() => onReplaced.fire(2, 1), () => onRemoved.fire(1), () => {}]) {
+    onFramesChanged(1, () => (reports += 1));
+    mock.timers.tick(300);
+    await settle();
+    end();
+  }
+  assert.equal(reports, 3, 'nothing is left to compare with');
+});

@@ -124,3 +124,14 @@ test('a ref stays valid as long as its element exists, and fails at once when it
   assert.equal((await run(`page.locator('aria-ref=${save}').count()`)).text, '0');
   await run(`page.locator('aria-ref=${save}').waitFor({ state: 'detached' })`);
 });
+
+test('keeps the texts of the last 50 kinds of snapshots for differences', async () => {
+  await run(`await page.goto('${shared.site.url('/changing')}')`);
+  const takeOthers = (count) =>
+    run(`for (let i = 0; i < ${count}; i += 1) await snapshot({ search: 'kind ' + i })`);
+  await run('await snapshot()');
+  await takeOthers(49);
+  assert.equal((await run('snapshot({ diff: true })')).text, UNCHANGED);
+  await takeOthers(50);
+  assert.match((await run('snapshot({ diff: true })')).text, /button "Follow"/);
+});
