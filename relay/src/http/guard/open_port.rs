@@ -15,8 +15,8 @@ use super::{
 use crate::http::entrance::Entrance;
 use crate::open_port::Opening;
 
-/// Browsers send these to 127.0.0.1 with each request of a page, an extension or the address bar, and
-/// those cannot change them. A GET of a page has no `Origin`, and for one of an extension with access to
+/// Browsers send these to 127.0.0.1 with each request of a page, an extension or the address bar. Only an
+/// extension with `declarativeNetRequest` for this address can remove them (docs/security.md). A GET of a page has no `Origin`, and for one of an extension with access to
 /// 127.0.0.1 Chrome says `Sec-Fetch-Site: none`, so the value alone does not tell. Programs do not send
 /// them, apart from `Sec-Fetch-Mode`, which Node.js does, and those that are built from Chromium.
 const SENT_BY_BROWSERS: [&str; 3] = ["sec-fetch-site", "sec-fetch-dest", "sec-fetch-user"];
@@ -82,8 +82,8 @@ fn lacks_port(uri: &Uri, headers: &HeaderMap) -> bool {
 }
 
 /// Chromedriver and its relatives are built from Chromium, and their requests look like those of an
-/// extension. But they call themselves `chromedriver` or the like, where Chrome lets neither a page nor
-/// an extension change the `User-Agent`.
+/// extension. But they call themselves `chromedriver` or the like, where Chrome lets no page
+/// change the `User-Agent`, and an extension only with `declarativeNetRequest`.
 fn is_webdriver(headers: &HeaderMap) -> bool {
     let only = |name: &str| {
         let mut values = headers.get_all(name).iter();
