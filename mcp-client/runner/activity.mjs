@@ -24,6 +24,7 @@ const LEVELS = ['debug', 'log', 'info', 'warning', 'error'];
 
 export class Activity {
   #link;
+  #mask;
   /** @type {BrowserContext | undefined} */
   #watched;
   /** @type {LogEntry[]} */
@@ -46,9 +47,18 @@ export class Activity {
    */
   dialogs = {};
 
-  /** @param {BrowserLink} link */
-  constructor(link) {
+  /**
+   * @param {BrowserLink} link
+   * @param {(text: string) => string} mask hides secrets
+   */
+  constructor(link, mask) {
     this.#link = link;
+    this.#mask = mask;
+  }
+
+  /** Hides secrets first: of one that is cut, the rest would be shown. @param {string} text @param {number} length */
+  #cut(text, length) {
+    return truncate(this.#mask(text), length);
   }
 
   /** Follows a connection, from its start. @param {BrowserContext} context */
@@ -90,7 +100,7 @@ export class Activity {
     this.#omitted = 0;
     this.#errors = 0;
     this.#failed = [];
-    return notices.map((notice) => truncate(notice.replace(/\s+/g, ' '), MAX_NOTICE));
+    return notices.map((notice) => this.#cut(notice.replace(/\s+/g, ' '), MAX_NOTICE));
   }
 
   /** @param {string} notice */
@@ -115,7 +125,7 @@ export class Activity {
     }
     const last = this.#logs.findLast(({ level }) => level === 'error')?.text ?? '';
     const count = this.#errors === 1 ? 'Console error' : `${this.#errors} console errors, the last`;
-    return [`${count}: ${truncate(last, 120)} (logs({ level: 'error' }))`];
+    return [`${count}: ${this.#cut(last, 120)} (logs({ level: 'error' }))`];
   }
 
   #describeFailures() {
@@ -125,7 +135,7 @@ export class Activity {
     }
     const { method, url, status, failure } = describe(first);
     const more = this.#failed.length > 1 ? ` and ${this.#failed.length - 1} more` : '';
-    return [`Failed request: ${method} ${truncate(url, 100)} ${status ?? failure}${more}`];
+    return [`Failed request: ${method} ${this.#cut(url, 100)} ${status ?? failure}${more}`];
   }
 
   /** Whether the agent should hear about it unasked. @param {Page | null | undefined} page */
@@ -147,7 +157,7 @@ export class Activity {
    * @param {Page | null} [page]
    */
   #log(level, text, url = '', page = this.#link.page) {
-    keep(this.#logs, { time: Date.now(), level, text: truncate(text, MAX_LOG), url });
+    keep(this.#logs, { time: Date.now(), level, text: this.#cut(text, MAX_LOG), url });
     // The request is listed by itself.
     const isAboutRequest = text.startsWith('Failed to load resource');
     if (level === 'error' && this.#isInUse(page) && !isAboutRequest) {
@@ -173,7 +183,7 @@ export class Activity {
   /** @param {Dialog} dialog @param {BrowserContext} context */
   async #onDialog(dialog, context) {
     const listeners = countListeners(dialog.page()) + countListeners(context);
-    const shown = `Dialog (${dialog.type()}): ${JSON.stringify(truncate(dialog.message(), 100))}`;
+    const shown = `Dialog (${dialog.type()}): ${JSON.stringify(this.#cut(dialog.message(), 100))}`;
     if (listeners > 1) {
       this.#notice(`${shown}, answered by the code`);
       return;

@@ -209,6 +209,8 @@ const TYPED = new Map([
   ['type', 'text'],
   ['keyboardType', 'text'],
   ['keyboardInsertText', 'text'],
+  // Of a dialog.
+  ['accept', 'promptText'],
 ]);
 
 /**

@@ -74,16 +74,13 @@ function writeSome(bytes) {
 }
 
 const secrets = new Secrets();
-const output = new Output(
-  (text) => send({ event: 'output', text }),
-  (text) => secrets.mask(text),
-);
+const output = new Output((text) => send({ event: 'output', text }), secrets.mask);
 const link = new BrowserLink(send);
-const activity = new Activity(link);
+const activity = new Activity(link, secrets.mask);
 const scope = new Scope(link, output, activity, secrets);
 
 /** @param {unknown} error */
-const briefly = (error) => truncate(messageOf(error), 500);
+const briefly = (error) => truncate(secrets.mask(messageOf(error)), 500);
 
 // Promises and timers that the code left behind must not end the worker.
 process.on('unhandledRejection', (error) =>
@@ -152,7 +149,7 @@ const handlers = {
 
   async tabs() {
     const tabs = await link.tabs();
-    return { ok: { tabs: tabs.map((tab) => ({ ...tab, line: describeTab(tab) })) } };
+    return { ok: { tabs: tabs.map((tab) => ({ ...tab, line: describeTab(tab, secrets.mask) })) } };
   },
 
   /** @param {{ tab: string }} request */
@@ -210,7 +207,10 @@ function findTabs(tabs, name) {
  */
 function describeMatches(tabs, matches, name) {
   const list = (/** @type {Tab[]} */ listed) =>
-    listed.slice(0, MAX_LISTED_TABS).map(describeTab).join('\n');
+    listed
+      .slice(0, MAX_LISTED_TABS)
+      .map((tab) => describeTab(tab, secrets.mask))
+      .join('\n');
   if (matches.length === 0) {
     return `No tab matches '${name}'. Open tabs:\n${list(tabs)}`;
   }
@@ -232,7 +232,7 @@ for await (const line of readline.createInterface({ input: process.stdin })) {
       error: { kind: 'runner', message: `unknown request '${request.do}'` },
     };
   } catch (error) {
-    reply = { error: { kind: 'runner', message: truncate(show(error), 2_000) } };
+    reply = { error: { kind: 'runner', message: truncate(secrets.mask(show(error)), 2_000) } };
   }
   send({ id: request.id, ...reply });
 }

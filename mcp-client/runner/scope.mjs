@@ -212,7 +212,7 @@ export class Scope {
     ) {
       const tabs = await this.#link.tabs();
       const listed = tabs.filter(({ index }) => value.includes(pages[index]));
-      this.#output.line(listed.map(describeTab).join('\n'));
+      this.#output.line(listed.map((tab) => describeTab(tab, this.#secrets.mask)).join('\n'));
     } else if (value !== undefined) {
       this.#output.line(show(value));
       this.#output.hasValue = true;
@@ -254,9 +254,10 @@ const INVISIBLE =
  * A tab in one line. Control characters in its title become spaces: they could end the line or control a terminal.
  * Those that change the direction of text, or that nobody sees, are left out.
  * @param {Tab} tab
+ * @param {(text: string) => string} mask hides secrets
  */
-export function describeTab({ index, title, url, inUse }) {
-  const prefix = title ? `${truncate(title, 80)} | ` : '';
-  const line = `[${index}] ${prefix}${truncate(url, 200)}${inUse ? '  <- page' : ''}`;
+export function describeTab({ index, title, url, inUse }, mask) {
+  const prefix = title ? `${truncate(mask(title), 80)} | ` : '';
+  const line = `[${index}] ${prefix}${truncate(mask(url), 200)}${inUse ? '  <- page' : ''}`;
   return line.replace(/[\p{Cc}\u2028\u2029]/gu, ' ').replace(INVISIBLE, '');
 }

@@ -61,22 +61,21 @@ export class Secrets {
   }
 
   /** Puts a name in the place of every secret, also where it is escaped. @param {string} text */
-  mask(text) {
-    return this.#pattern
-      ? text.replace(this.#pattern, (form) => this.#masks.get(form) ?? '')
-      : text;
-  }
+  mask = (text) =>
+    this.#pattern ? text.replace(this.#pattern, (form) => this.#masks.get(form) ?? '') : text;
 }
 
 /** A pattern that matches this text only. @param {string} text */
 const escape = (text) => text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
 
-/** A value as it is in text, JSON, addresses, submitted forms and HTML. @param {string} value */
+/** A value as it is in text, JSON, addresses, submitted forms, HTML and what HTML shows. @param {string} value */
 const formsOf = (value) =>
   new Set([
     value,
     JSON.stringify(value).slice(1, -1),
     encodeURIComponent(value),
+    encodeURI(value),
+    value.replace(/\s+/g, ' ').trim(),
     new URLSearchParams({ '': value }).toString().slice(1),
     value.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;'),
     value.replaceAll('&', '&amp;').replaceAll('"', '&quot;'),

@@ -136,6 +136,7 @@ const bareArguments = (profile, extension) => [
   '--no-default-browser-check',
   '--mute-audio',
   '--disable-background-networking',
+  '--disable-component-extensions-with-background-pages',
   '--disable-component-update',
   '--disable-default-apps',
   '--disable-sync',

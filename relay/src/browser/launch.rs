@@ -21,8 +21,9 @@ const WAIT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A browser without a window, or with a profile that is used once, needs no updates, accounts or
 /// statistics. It starts faster without them.
-const WITHOUT_BACKGROUND_WORK: [&str; 5] = [
+const WITHOUT_BACKGROUND_WORK: [&str; 6] = [
     "--disable-background-networking",
+    "--disable-component-extensions-with-background-pages",
     "--disable-component-update",
     "--disable-default-apps",
     "--disable-sync",
