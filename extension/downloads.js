@@ -14,7 +14,7 @@
 
 import { attachedTabs, isAttached } from './attachments.js';
 import { allowAutomaticDownloads, restoreAutomaticDownloads } from './automatic_downloads.js';
-import { tabState } from './tab_state.js';
+import { ownerOf } from './download_owner.js';
 
 /** The folder in the user's download folder. The relay has the same name. */
 const FOLDER = 'Tabwire';
@@ -24,12 +24,6 @@ const FOLDER = 'Tabwire';
  * the download. Usually a few milliseconds.
  */
 const MATCH_TIMEOUT_MS = 2_000;
-
-/**
- * How long after it was opened a popup's downloads belong to the page that opened it. Later ones are
- * the user's, unless an agent uses the popup itself.
- */
-const POPUP_MS = 5_000;
 
 /** How long Chrome waits for the relay's decision before it chooses a file name itself. */
 const DECISION_TIMEOUT_MS = 3_000;
@@ -158,25 +152,6 @@ export function onNavigationAborted(tabId, url) {
     aborted = aborted.filter(isRecent);
     aborted.push({ ...ownerOf(tabId), url, at: Date.now() });
   }
-}
-
-/** @param {number} tabId */
-function ownerOf(tabId) {
-  const { openerTabId, openedAt, isReported, firstDocument } = tabState(tabId);
-  if (isAttached(tabId)) {
-    return { tabId, isOwn: true };
-  }
-  // What the tab was opened for may take its time. Whatever follows soon after, the page can have
-  // caused, unless the user has gone to the tab.
-  const isNew = openedAt !== undefined && Date.now() - openedAt < POPUP_MS;
-  const isOpeners = firstDocument === 'pending' || isNew;
-  if (openerTabId === undefined || !isAttached(openerTabId) || !isOpeners) {
-    return { tabId, isOwn: false };
-  }
-  // Chrome closes a popup whose first request is a download. Clients find the download in the page
-  // that opened it.
-  const isPage = isReported && firstDocument === undefined;
-  return { tabId: isPage ? tabId : openerTabId, openerTabId, isOwn: true };
 }
 
 /** @param {Origin} origin */
