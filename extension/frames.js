@@ -20,7 +20,7 @@
 
 const SLOW_MS = 25;
 const LINGER_MS = 100;
-const RESTORE_TIMEOUT_MS = 500;
+const RESTORE_TIMEOUT_MS = 2_000;
 const RESTORE_POLL_MS = 20;
 
 /**

@@ -280,7 +280,7 @@ test('detaches after a timeout if the page does not respond', async (context) =>
   const detached = attachments.detach(1);
   await settle();
   assert.deepEqual([...browser.attached], [1]);
-  mock.timers.tick(500);
+  mock.timers.tick(2_000);
   assert.equal(await detached, true);
   assert.deepEqual([...browser.attached], []);
 });
