@@ -88,7 +88,7 @@ function onFocusChanged(windowId) {
     return;
   }
   if (user.lostAt !== 0 && now - user.lostAt > BETWEEN_WINDOWS_MS) {
-    // The user was in another program, whose focus nobody can give back.
+    // The user was in another program. An extension cannot return the focus to it.
     user.windowId = undefined;
   }
   Object.assign(user, { windowId, lostAt: 0, previousId: user.windowId, since: now });

@@ -46,7 +46,7 @@ const SHOWS_LAST_TAB = [/ discarded: true became false/];
  * `isFast` clients are part of `make test`, and need only what that installs; `install` prepares the others.
  * `line` is what a user types, with `url` for the content of `~/.tabwire/cdp-url`. `attaches` is how many tabs
  * a client may attach by connecting and listing them, because it sends something to pages; without it, none.
- * `mayChange` has what a client changes because it was told to, `notes` say why, and `env` keeps it from calling home.
+ * `mayChange` has what a client is expected to change, `notes` say why, and `env` turns off its telemetry.
  * `usesOpenPort` clients cannot show a token, so `tabwire open-port` comes first.
  */
 export const clients = [

@@ -21,7 +21,7 @@ export async function writeRecord(record) {
   writeFileSync(FILE, text);
 }
 
-/** Whether a client may have changed this, because it was told to. */
+/** Whether a client is expected to change this. */
 export const mayChange = (client, line) =>
   client.mayChange?.some((pattern) => pattern.test(line)) ?? false;
 

@@ -1,5 +1,5 @@
 //! Closing a tab for a client. As on Chrome's own port, the reply precedes every event of the tab's
-//! end, and the page cannot object.
+//! end. A live page cannot object; a dormant one can still ask the person.
 
 use crate::Core;
 use crate::model::calls::Continuation;
@@ -27,8 +27,8 @@ impl Core {
         self.out.call(&Call::CloseTab { tab: tab_id }, continuation);
     }
 
-    /// A tab is about to disappear. Clients that closed it receive their reply now: browser-use
-    /// takes an end that it is told of before the reply for the person's doing.
+    /// A tab is about to disappear. Clients that closed it receive their reply now: if the
+    /// event came first, browser-use would conclude that the person closed the tab.
     pub(crate) fn confirm_closing(&mut self, tab_id: TabId) {
         let closing = self
             .out
@@ -46,8 +46,8 @@ impl Core {
         }
     }
 
-    /// Handles what a page sends while a client closes its tab. A page that asks for confirmation
-    /// is told to go. Returns whether that is all: then no client receives the event.
+    /// Handles what a page sends while a client closes its tab. If the page asks for
+    /// confirmation, the answer is yes. Returns whether the event ends here and reaches no client.
     pub(crate) fn is_end_of_closing_page(
         &mut self,
         tab_id: TabId,

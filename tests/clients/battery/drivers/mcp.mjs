@@ -12,7 +12,7 @@ import { given } from '../driver.mjs';
 export const installed = (file) =>
   fileURLToPath(new URL(`../../../node_modules/${file}`, import.meta.url));
 
-/** How the server is told the address of the browser: `tabwire wrap` puts it in, as users have it do. */
+/** The address of the browser in the server's arguments. Through the relay, `tabwire wrap` fills it in, as it does for users. */
 export const address = given.address.home ? '{cdp_url}' : given.address.ws;
 
 /** Starts a server that is a Node program, through `tabwire wrap` if there is a relay. */
