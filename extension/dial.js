@@ -41,11 +41,15 @@ const TIMED_OUT = { state: 'impostor', timedOut: true };
 /**
  * @param {import('./handshake.js').Credentials} credentials
  * @param {AbortSignal} signal
+ * @param {{ isListening?: boolean }} [options] A program is known to listen at the address.
  * @returns {Promise<Outcome>}
  */
-export async function dial(credentials, signal) {
+export async function dial(credentials, signal, { isListening = false } = {}) {
   if (!credentials.secret) {
     return { state: 'notPaired' };
+  }
+  if (isListening) {
+    return shakeHands(credentials, signal);
   }
   const listener = await probe(credentials.address, signal);
   if (signal.aborted) {

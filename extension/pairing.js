@@ -19,6 +19,7 @@ const SECRET = /^[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$/;
  * @property {number} port
  * @property {string} secret Empty if there is none.
  * @property {boolean} wasAccepted Whether a relay has ever accepted this secret.
+ * @property {boolean} isLaunched Whether the relay has launched this browser.
  */
 
 /**
@@ -64,7 +65,12 @@ export async function readPairing() {
     0,
   );
   const { port, secret } = candidates[at] ?? { ...file, secret: '' };
-  return { port, secret, wasAccepted: secret !== '' && stored.acceptedPairing === prints[at] };
+  return {
+    port,
+    secret,
+    wasAccepted: secret !== '' && stored.acceptedPairing === prints[at],
+    isLaunched: file.launched,
+  };
 }
 
 /**
@@ -93,7 +99,7 @@ export async function wantsWelcome() {
 }
 
 async function readFile() {
-  /** @type {{ port?: unknown, secret?: unknown, welcome?: unknown }} */
+  /** @type {{ port?: unknown, secret?: unknown, welcome?: unknown, launched?: unknown }} */
   let content = {};
   try {
     const file = await fetch(chrome.runtime.getURL('pairing.json'), { cache: 'no-store' });
@@ -105,6 +111,7 @@ async function readFile() {
     port: isPort(content.port) ? Number(content.port) : DEFAULT_PORT,
     secret: SECRET.test(String(content.secret)) ? String(content.secret) : '',
     welcome: content.welcome !== false,
+    launched: content.launched === true,
   };
 }
 

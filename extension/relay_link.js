@@ -42,7 +42,8 @@ const isTooLarge = (message) =>
  * @property {number} [relayProtocol] The relay's protocol version, if it is another one.
  * @property {boolean} [timedOut] The program that is listening did not answer in time.
  *
- * @typedef {Omit<import('./handshake.js').Credentials, 'takeOver'>} StoredCredentials
+ * @typedef {Omit<import('./handshake.js').Credentials, 'takeOver'> & { isLaunched: boolean }}
+ *   StoredCredentials `isLaunched`: the relay has launched this browser.
  */
 
 export class RelayLink {
@@ -52,6 +53,7 @@ export class RelayLink {
   #attempt;
   /** @type {string[]} Messages sent in this turn of the event loop. */
   #queue = [];
+  #isFirstAttempt = true;
   #retryMs = MIN_RETRY_MS;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #retryTimer;
@@ -139,11 +141,15 @@ export class RelayLink {
     this.#attempt = attempt;
     try {
       const credentials = given ?? (await this.#listeners.readCredentials());
-      const { address } = credentials;
+      const { address, isLaunched, ...proofs } = credentials;
+      // The relay that has launched this browser is listening, and waiting for it.
+      const isListening = isLaunched && this.#isFirstAttempt;
+      this.#isFirstAttempt = false;
+      const dialing = dial({ ...proofs, address, takeOver }, attempt.signal, { isListening });
       if (this.#attempt === attempt && this.status.state === 'connecting') {
         this.#set({ state: 'connecting', address });
       }
-      const outcome = await dial({ ...credentials, takeOver }, attempt.signal);
+      const outcome = await dialing;
       if (this.#attempt === attempt) {
         this.#finish(address, outcome);
       }

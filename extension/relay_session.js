@@ -111,9 +111,9 @@ export class RelaySession {
   }
 
   /** @param {import('./settings.js').Settings} settings */
-  #credentialsOf({ address, installId, secret, wasAccepted }) {
+  #credentialsOf({ address, installId, secret, wasAccepted, isLaunched }) {
     this.#pairing = { secret, wasAccepted };
-    return { address, installId, secret };
+    return { address, installId, secret, isLaunched };
   }
 
   /** @param {string} method @param {object} params */

@@ -42,11 +42,12 @@ export function checkAddress(text) {
  * @property {string} installId
  * @property {string} secret Empty if the extension is not paired.
  * @property {boolean} wasAccepted Whether a relay has ever accepted this secret.
+ * @property {boolean} isLaunched Whether the relay has launched this browser.
  */
 
 /** @returns {Promise<Settings>} */
 export async function readSettings() {
-  const [stored, { port, secret, wasAccepted }] = await Promise.all([
+  const [stored, { port, ...pairing }] = await Promise.all([
     chrome.storage.local.get(['address', 'enabled', 'installId']),
     readPairing(),
   ]);
@@ -54,7 +55,7 @@ export async function readSettings() {
   // Checked again: earlier versions stored other hosts, too.
   const checked = typeof stored.address === 'string' ? checkAddress(stored.address) : undefined;
   const address = checked && 'address' in checked ? checked.address : `${HOST}:${port}`;
-  return { address, enabled: stored.enabled !== false, installId, secret, wasAccepted };
+  return { address, enabled: stored.enabled !== false, installId, ...pairing };
 }
 
 /** @type {string | undefined} The id of a new installation, until it can be read back. */

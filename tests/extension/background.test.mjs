@@ -10,6 +10,7 @@ import { FakeSocket } from './fake_socket.mjs';
 import {
   attachTabs,
   badgeText,
+  BADGE_DELAY_MS,
   browserWithTabs,
   call,
   newWorker,
@@ -47,6 +48,24 @@ test('registers every listener before awaiting anything', async () => {
   }
 });
 
+test('looks for a listening relay first, unless the relay has launched the browser', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const probes = (browser) => browser.callsTo('fetch').filter(([url]) => url.startsWith('http:'));
+  for (const launched of [false, true]) {
+    const browser = new FakeBrowser();
+    browser.pairingFile.launched = launched;
+    await startWorker(browser);
+    assert.equal(probes(browser).length, launched ? 0 : 1);
+    assert.equal(FakeSocket.all.length, 1);
+    // By the next attempt, that relay may be gone.
+    FakeSocket.last.drop();
+    await settle();
+    t.mock.timers.tick(1_000);
+    await settle();
+    assert.equal(probes(browser).length, launched ? 1 : 2);
+  }
+});
+
 test('connects once to the relay it was installed for', async () => {
   const browser = new FakeBrowser();
   browser.pairingFile.port = 4321;
@@ -67,7 +86,7 @@ test('does not connect while turned off, even after a restart', async () => {
   browser.chrome.runtime.onStartup.fire();
   await settle();
   assert.deepEqual(FakeSocket.all, []);
-  assert.equal(badgeText(browser), 'off');
+  assert.equal(await badgeText(browser), 'off');
 });
 
 test('reconnects on its own alarm', async (t) => {
@@ -97,28 +116,31 @@ test('lists tabs attached before a restart as attached', async () => {
       [2, true],
     ],
   );
-  assert.equal(badgeText(browser), '1');
+  assert.equal(await badgeText(browser), '1');
 });
 
 test('keeps the number of tabs in use on the button up to date', async () => {
   const browser = browserWithTabs(1, 2);
   const socket = await startConnected(browser);
-  assert.equal(badgeText(browser), 'on');
+  assert.equal(await badgeText(browser), 'on');
   await attachTabs(socket, 1);
-  assert.equal(badgeText(browser), '1');
+  assert.equal(await badgeText(browser), '1');
   await attachTabs(socket, 2);
-  assert.equal(badgeText(browser), '2');
+  assert.equal(await badgeText(browser), '2');
   await call(socket, 9, 'detachTab', { tabId: 1 });
-  assert.equal(badgeText(browser), '1');
+  assert.equal(await badgeText(browser), '1');
   browser.chrome.debugger.onDetach.fire({ tabId: 2 }, 'target_closed');
-  assert.equal(badgeText(browser), 'on');
+  assert.equal(await badgeText(browser), 'on');
 });
 
 test('the icon has colors only while connected', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const browser = new FakeBrowser();
   const socket = await startConnected(browser);
-  const icon = () => browser.callsTo('action.setIcon').at(-1)[0].path[16];
+  const icon = () => {
+    t.mock.timers.tick(BADGE_DELAY_MS);
+    return browser.callsTo('action.setIcon').at(-1)[0].path[16];
+  };
   assert.equal(icon(), '/icon-16.png');
   socket.drop();
   await settle();

@@ -69,24 +69,27 @@ test('explains what is a damaged code', () => {
 
 // ---- where the pairing comes from ----
 
+/** What a pairing is, unless a test says otherwise. */
+const pairing = (more) => ({ wasAccepted: false, isLaunched: false, ...more });
+
 test('reads pairing.json each time', async () => {
   const { browser, readPairing } = await installed({ port: 4321 });
-  assert.deepEqual(await readPairing(), { port: 4321, secret: SECRET, wasAccepted: false });
+  assert.deepEqual(await readPairing(), pairing({ port: 4321, secret: SECRET }));
   browser.pairingFile = { port: 5432, secret: OTHER };
-  assert.deepEqual(await readPairing(), { port: 5432, secret: OTHER, wasAccepted: false });
+  assert.deepEqual(await readPairing(), pairing({ port: 5432, secret: OTHER }));
 });
 
 test('a code wins over pairing.json, and over an address set earlier', async () => {
   const { browser, readPairing, savePairing } = await installed();
   browser.local.address = '127.0.0.1:4000';
   await savePairing({ port: 5000, secret: OTHER });
-  assert.deepEqual(await readPairing(), { port: 5000, secret: OTHER, wasAccepted: false });
+  assert.deepEqual(await readPairing(), pairing({ port: 5000, secret: OTHER }));
   assert.equal('address' in browser.local, false);
 });
 
 test('has no secret if pairing.json is missing, unreadable or has none', async () => {
   const { browser, readPairing } = await installed({ secret: '' });
-  const unpaired = { port: 19222, secret: '', wasAccepted: false };
+  const unpaired = pairing({ port: 19222, secret: '' });
   assert.deepEqual(await readPairing(), unpaired);
   for (const file of [{}, { port: 'x', secret: 7 }, { port: 0, secret: SECRET.slice(1) }]) {
     browser.pairingFile = file;

@@ -132,7 +132,7 @@ test('turning off detaches every tab, notifies the relay and disconnects', async
   assert.deepEqual(socket.messages, [tabDetached(1, 'canceled_by_user')]);
   assert.ok(socket.isClosed);
   assert.equal(popup.posted.at(-1).state, 'stopped');
-  assert.equal(badgeText(browser), 'off');
+  assert.equal(await badgeText(browser), 'off');
 });
 
 test('turning on connects again', async () => {

@@ -23,7 +23,7 @@ beforeEach(() => {
 /** A link, its credentials, and a log of its callbacks: each new state, and calls. */
 function makeLink() {
   const log = [];
-  const own = { address: '127.0.0.1:4000', secret: SECRET, installId: 'x' };
+  const own = { address: '127.0.0.1:4000', secret: SECRET, installId: 'x', isLaunched: false };
   credentials = own;
   const link = new RelayLink({
     readCredentials: async () => ({ ...own }),

@@ -58,7 +58,7 @@ for (const [name, frame] of Object.entries({
       assert.ok(socket.isClosed);
       assert.deepEqual(methods(socket), isGreeted ? ['hello'] : []);
       assert.deepEqual([...browser.tabs.keys()], [1]);
-      assert.equal(badgeText(browser), '!');
+      assert.equal(await badgeText(browser), '!');
     }
   });
 }
@@ -92,7 +92,7 @@ test('ignores a challenge or a welcome on a connection that has been accepted', 
   socket.receive({ method: 'welcome', params: { proof: newNonce(), version: '9.9.9' } });
   await settle();
   assert.deepEqual(socket.frames, []);
-  assert.equal(badgeText(browser), 'on');
+  assert.equal(await badgeText(browser), 'on');
 });
 
 for (const [first, second] of [
@@ -245,7 +245,7 @@ test('a tab detached for another reason is the only one reported', async () => {
   browser.chrome.debugger.onDetach.fire({ tabId: 2 }, 'target_closed');
   await settle();
   assert.deepEqual(socket.messages, [tabDetached(2, 'target_closed')]);
-  assert.equal(badgeText(browser), '1');
+  assert.equal(await badgeText(browser), '1');
 });
 
 test('detaches every tab ten seconds after losing the relay', async (t) => {

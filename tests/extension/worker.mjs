@@ -119,5 +119,11 @@ export const tabDetached = (tabId, reason) => ({
   params: { tabId, reason },
 });
 
-/** The text of the badge on the toolbar button. */
-export const badgeText = (browser) => browser.callsTo('action.setBadgeText').at(-1)?.[0].text;
+/** How long the toolbar button may lag behind. */
+export const BADGE_DELAY_MS = 200;
+
+/** The text of the badge on the toolbar button, once it is up to date. */
+export async function badgeText(browser) {
+  await new Promise((resolve) => setTimeout(resolve, BADGE_DELAY_MS + 10));
+  return browser.callsTo('action.setBadgeText').at(-1)?.[0].text;
+}

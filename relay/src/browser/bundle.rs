@@ -75,6 +75,7 @@ impl Copy<'_> {
             "port": self.port,
             "secret": self.secret.reveal(),
             "welcome": self.shows_welcome,
+            "launched": self.is_launched,
         });
         replace(
             folder,
