@@ -4,6 +4,7 @@
 
 import { attach, detach, sendCommand } from './attachments.js';
 import { runBrowserCommand } from './browser_commands.js';
+import { closeTab } from './closing.js';
 import { controlDownload, onTabUsed, watchDownloads } from './downloads.js';
 import { onClick } from './focus_guard.js';
 import { checkOf, mayUploadFolder, refuseHiddenFolder } from './folder_upload.js';
@@ -66,7 +67,7 @@ const handlers = {
   },
 
   closeTab: async ({ tabId }) => {
-    await chrome.tabs.remove(tabId);
+    await closeTab(tabId);
   },
 
   activateTab: async ({ tabId }) => {

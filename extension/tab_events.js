@@ -150,7 +150,7 @@ function sendUpdate(tabId, change, current) {
 
 /** @param {number} tabId */
 function onRemoved(tabId) {
-  const { isReported, isRestricted: wasRestricted } = tabState(tabId);
+  const { isReported, isRestricted: wasRestricted, onRemoved: resolveRemoval } = tabState(tabId);
   forgetClosedTab(tabId);
   forgetFrames(tabId);
   if (wasRestricted) {
@@ -159,6 +159,7 @@ function onRemoved(tabId) {
   if (isReported) {
     notify('tabRemoved', { tabId });
   }
+  resolveRemoval?.();
 }
 
 /** @param {number} addedTabId @param {number} removedTabId */

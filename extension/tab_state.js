@@ -24,6 +24,7 @@
  * @property {number} changes How many times Chrome has reported a change.
  * @property {(error?: string, url?: string) => void} [onDocument] Called when the next document
  *   arrives, or with the reason why none does, and the address that failed.
+ * @property {() => void} [onRemoved] Called when the tab is closed.
  */
 
 /**

@@ -3,11 +3,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { useChain } from '../harness/chain.mjs';
+import { chromium as playwright } from 'playwright-core';
+
+import { inExtension, openTabs, pageAt, useChain, userTabs } from '../harness/chain.mjs';
 import { until } from '../harness/processes.mjs';
 import { connectRaw } from '../harness/raw_client.mjs';
 
-const shared = useChain({ args: ['--client-mode', 'multi-client'] });
+const shared = useChain({
+  args: ['--client-mode', 'multi-client'],
+  pages: { '/asks': '<title>asks</title>' },
+});
 
 /** How a client closes a tab: by its target, in a session of the browser or of the page. */
 const WAYS = {
@@ -82,3 +87,61 @@ test("a page that asks for confirmation is closed anyway, as on Chromium's own p
   const relayed = await endOf(shared.chain.cdpUrl, close, objectToClosing);
   assert.deepEqual(withoutDetached(relayed), withoutDetached(own));
 });
+
+async function closeTarget(url, prepare = () => {}) {
+  const client = await connectRaw(shared.chain.cdpUrl);
+  await prepare(client);
+  const { targetInfos } = await client.send('Target.getTargets');
+  const { targetId } = targetInfos.find((info) => info.url === url);
+  assert.deepEqual(await client.send('Target.closeTarget', { targetId }), { success: true });
+  await client.close();
+}
+
+/** How clients close a tab of the user. */
+const WAYS_OF_CLIENTS = {
+  'Target.closeTarget of a page in use': (url) =>
+    closeTarget(url, async (client) => {
+      const sessionId = await client.attach(url);
+      await client.send('Runtime.evaluate', { expression: '1' }, sessionId);
+    }),
+  'Target.closeTarget': (url) => closeTarget(url),
+  async '/json/close'(url) {
+    const { host, search } = new URL(shared.chain.cdpUrl);
+    const ask = (path) => fetch(`http://${host}/json/${path}${search}`);
+    const pages = await (await ask('list')).json();
+    const response = await ask(`close/${pages.find((page) => page.url === url).id}`);
+    assert.equal(await response.text(), 'Target is closing');
+  },
+  async 'page.close() of Playwright'(url) {
+    const browser = await playwright.connectOverCDP(shared.chain.cdpUrl);
+    await pageAt(browser.contexts()[0], url).close();
+    await browser.close();
+  },
+};
+
+/** Every tab that Chrome has brought to the front since the last call. */
+const activations = () =>
+  inExtension(shared.chain, async () => {
+    if (!globalThis.activated) {
+      globalThis.activated = [];
+      chrome.tabs.onActivated.addListener(({ tabId }) => globalThis.activated.push(tabId));
+    }
+    return globalThis.activated.splice(0);
+  });
+
+for (const [name, close] of Object.entries(WAYS_OF_CLIENTS)) {
+  test(`${name} does not ask the user, nor show the page`, async () => {
+    const url = shared.site.url('/asks');
+    await openTabs(shared.chain, [url]);
+    // The user has typed something there.
+    const own = await connectRaw(shared.chain.chromium.ownUrl);
+    await objectToClosing(own, await own.attach(url));
+    await own.close();
+    await activations();
+    await close(url);
+    await until('the tab is gone', async () =>
+      (await userTabs(shared.chain)).every((tab) => tab.url !== url),
+    );
+    assert.deepEqual(await activations(), [], 'the user sees the same tab');
+  });
+}

@@ -226,11 +226,26 @@ export class FakeBrowser {
           throw new Error(`Debugger is not attached to the tab with id: ${tabId}.`);
         }
       }),
-      sendCommand: this.#api('debugger.sendCommand', () => ({})),
+      sendCommand: this.#api('debugger.sendCommand', (target, method, params) =>
+        this.#runCommand(target, method, params),
+      ),
       getTargets: this.#api('debugger.getTargets', () => this.#targets()),
       onEvent: new FakeEvent(),
       onDetach: new FakeEvent(),
     };
+  }
+
+  #runCommand({ tabId }, method, params) {
+    if (method === 'Target.getTargetInfo') {
+      return { targetInfo: { targetId: this.targetId(tabId) } };
+    }
+    if (method === 'Target.closeTarget') {
+      const isPage = (id) => this.targetId(id) === params.targetId;
+      const closed = [...this.tabs.keys()].find(isPage);
+      queueMicrotask(() => this.closeTab(closed));
+      return { success: true };
+    }
+    return {};
   }
 
   /** A cookie is identified by its name, host, path and partition. One that expires is removed. */

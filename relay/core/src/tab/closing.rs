@@ -1,5 +1,6 @@
 //! Closing a tab for a client. As on Chrome's own port, the reply precedes every event of the tab's
-//! end. A live page cannot object; a dormant one can still ask the person.
+//! end, and the page cannot object. The extension closes a tab without asking its page where Chrome
+//! lets it. Where it does not, a live page that asks gets its answer here.
 
 use crate::Core;
 use crate::model::calls::Continuation;
@@ -16,7 +17,7 @@ const BEFORE_UNLOAD: &str = r#""beforeunload""#;
 impl Core {
     pub(crate) fn close_tab(&mut self, caller: Caller, tab_id: TabId) {
         if self.world.is_live(tab_id) {
-            // Otherwise a `beforeunload` dialog of the page would be the person's to answer.
+            // Otherwise the person would have to answer a page that asks.
             let page = Debuggee::page(tab_id);
             self.out.command_ignored(&page, "Page.enable", "{}");
         }
