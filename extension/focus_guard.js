@@ -84,21 +84,38 @@ function onFocusChanged(windowId) {
   const isExpected = expected?.windowId === windowId && now < expected.until;
   if (isExpected) {
     expected = undefined;
-    giveBackFocus(user.windowId);
-    return;
   }
-  if (user.lostAt !== 0 && now - user.lostAt > BETWEEN_WINDOWS_MS) {
-    // The user was in another program. An extension cannot return the focus to it.
+  if (isElsewhere()) {
+    // An extension cannot return the focus to another program. So this window is in front now.
     user.windowId = undefined;
+  } else if (isExpected) {
+    user.lostAt = 0;
+    giveBackFocus(user.windowId, windowId);
+    return;
   }
   Object.assign(user, { windowId, lostAt: 0, previousId: user.windowId, since: now });
 }
 
-/** @param {number | undefined} windowId */
-function giveBackFocus(windowId) {
-  const isElsewhere = user.lostAt !== 0 && Date.now() - user.lostAt > BETWEEN_WINDOWS_MS;
-  if (windowId !== undefined && !isElsewhere) {
-    chrome.windows.update(windowId, { focused: true }).catch(() => {});
+/** Whether the user is in another program. */
+function isElsewhere() {
+  return user.lostAt !== 0 && Date.now() - user.lostAt > BETWEEN_WINDOWS_MS;
+}
+
+/** @param {number | undefined} windowId @param {number} takenBy The window that has the focus. */
+async function giveBackFocus(windowId, takenBy) {
+  if (windowId === undefined || isElsewhere()) {
+    return;
+  }
+  try {
+    // Chrome does not always report that the browser has lost the focus, and would show the window.
+    const { state } = await chrome.windows.get(windowId);
+    if (state === 'minimized') {
+      user.windowId = takenBy;
+    } else {
+      await chrome.windows.update(windowId, { focused: true });
+    }
+  } catch {
+    // It was closed.
   }
 }
 
@@ -162,7 +179,7 @@ function keepFocus(windowId, openedAt, visibleIn) {
   }
   if (isTaken) {
     user.windowId = userWindow;
-    giveBackFocus(userWindow);
+    giveBackFocus(userWindow, windowId);
   } else {
     expected = { windowId, until: openedAt + OPENING_MS };
   }

@@ -34,7 +34,10 @@ async function start(t) {
   await runCommand('attachTab', { tabId: 3 });
   await settle();
   const activate = (tabId, windowId) => browser.chrome.tabs.onActivated.fire({ tabId, windowId });
-  const focus = (windowId) => browser.chrome.windows.onFocusChanged.fire(windowId);
+  const focus = async (windowId) => {
+    browser.chrome.windows.onFocusChanged.fire(windowId);
+    await settle();
+  };
   return {
     browser,
     activate,
@@ -42,6 +45,7 @@ async function start(t) {
     /** Chrome shows a tab that the page in `source` opens. */
     open: async ({ id, source, windowId, focuses }) => {
       browser.addTab({ id, windowId, active: true });
+      browser.windows.set(windowId, browser.windows.get(windowId) ?? {});
       activate(id, windowId);
       const details = { tabId: id, sourceTabId: source, url: 'https://example.org/' };
       browser.chrome.webNavigation.onCreatedNavigationTarget.fire(details);
@@ -122,27 +126,27 @@ test('the focus that comes later is taken back once', async (t) => {
   const { open, focus, pass, focused } = await start(t);
   await open({ id: 30, source: 3, windowId: OTHER });
   pass(50);
-  focus(NO_WINDOW);
-  focus(OTHER);
+  await focus(NO_WINDOW);
+  await focus(OTHER);
   assert.deepEqual(focused(), [USER]);
-  focus(USER);
+  await focus(USER);
   pass(10);
-  focus(OTHER);
+  await focus(OTHER);
   assert.deepEqual(focused(), [USER], 'this was the user');
 });
 
 test('a click in another window does not take the focus', async (t) => {
   const { click, focus, pass, focused } = await start(t);
   await click(3);
-  focus(OTHER);
+  await focus(OTHER);
   assert.deepEqual(focused(), [USER]);
   await click(3);
   await settle();
   pass(150);
-  focus(OTHER);
+  await focus(OTHER);
   assert.deepEqual(focused(), [USER], 'the user has gone there');
   await click(3);
-  focus(OTHER);
+  await focus(OTHER);
   assert.deepEqual(focused(), [USER], 'and is there now');
 });
 
@@ -152,24 +156,46 @@ test('a click that waits for a dialog does not keep the user from answering it',
   click(3);
   await settle();
   pass(600);
-  focus(OTHER);
+  await focus(OTHER);
   assert.deepEqual(focused(), []);
 });
 
 test('nothing is focused while the user is in another program', async (t) => {
   const { open, focus, pass, focused } = await start(t);
-  focus(NO_WINDOW);
+  await focus(NO_WINDOW);
   pass(1_000);
   await open({ id: 20, source: 2, windowId: 9, focuses: true });
   assert.deepEqual(focused(), []);
 });
 
+test('after a window took the focus from another program, the next one does not keep it', async (t) => {
+  const { open, focus, pass, focused } = await start(t);
+  await focus(NO_WINDOW);
+  pass(1_000);
+  await open({ id: 20, source: 2, windowId: 9 });
+  await focus(9);
+  assert.deepEqual(focused(), [], 'the other program cannot be focused');
+  pass(1_000);
+  await open({ id: 21, source: 2, windowId: 10 });
+  await focus(10);
+  assert.deepEqual(focused(), [9]);
+});
+
 test('a user who clicks in a window without focus stays there', async (t) => {
   const { open, focus, pass, shown, focused } = await start(t);
-  focus(OTHER);
+  await focus(OTHER);
   pass(20);
   await open({ id: 30, source: 3, windowId: OTHER });
   assert.deepEqual([shown(), focused()], [[], []]);
+});
+
+test('a window that the user has minimized is not shown again', async (t) => {
+  const { browser, open, focused } = await start(t);
+  browser.windows.set(USER, { state: 'minimized' });
+  await open({ id: 20, source: 2, windowId: 9, focuses: true });
+  assert.deepEqual(focused(), []);
+  await open({ id: 21, source: 2, windowId: 10, focuses: true });
+  assert.deepEqual(focused(), [9], 'the window in front stays there');
 });
 
 test('a window that is closed is forgotten', async (t) => {
