@@ -15,13 +15,16 @@
  *
  * A pump also restores the page's size, for which Chrome needs frames: when it takes a screenshot it
  * may resize the page, and when it has it, sets the size from before. So an override that ends
- * meanwhile would come back, and stay after the debugger is detached.
+ * meanwhile would come back, and stay after the debugger is detached. Therefore it ends only when
+ * there is no screenshot in flight.
  */
 
 const SLOW_MS = 25;
 const LINGER_MS = 100;
 const RESTORE_TIMEOUT_MS = 2_000;
 const RESTORE_POLL_MS = 20;
+/** Nobody waits for the screenshots of a tab that is released. */
+const RELEASED_SCREENSHOT_MS = 300;
 
 /**
  * Nobody sees these frames, so they are as small as possible, and Chrome sends only the first of a
@@ -37,6 +40,8 @@ const OWN_SCREENCAST = {
 
 /** Ends an override of the page's size. */
 const CLEAR_SIZE = 'Emulation.clearDeviceMetricsOverride';
+
+const SET_SIZE = 'Emulation.setDeviceMetricsOverride';
 
 const SETS_SIZE = /^(Emulation|Page)\.setDeviceMetricsOverride$/;
 
@@ -56,10 +61,10 @@ export class FramePump {
   /** Whether focus emulation is on. */
   #isFocused = false;
   /**
-   * Whether a client has overridden the page's size. Stays set, because undoing it may not have
-   * reached the page yet.
+   * @type {{ width?: number, height?: number } | undefined} The last override of the page's size by
+   *   a client. Stays set, because undoing it may not have reached the page yet.
    */
-  #isResized = false;
+  #override;
   /** @type {Set<Promise<unknown>>} The replies to screenshots in flight. */
   #screenshots = new Set();
   /**
@@ -67,6 +72,8 @@ export class FramePump {
    *   was sent. Never rejects.
    */
   #delayed;
+  /** @type {Promise<void> | undefined} Resolves when the page has drawn a frame, or does not. */
+  #drawing;
   #isStopped = false;
   #send;
   #viewSize;
@@ -95,7 +102,7 @@ export class FramePump {
       return send();
     }
     const sent = (this.#delayed ?? Promise.resolve())
-      .then(() => isClear && this.screenshotsTaken())
+      .then(() => isClear && this.#screenshotsTaken(RESTORE_TIMEOUT_MS))
       // Wrapped, because the next one does not wait for the reply.
       .then(() => ({ reply: send() }));
     const delayed = sent.catch(() => {});
@@ -111,7 +118,7 @@ export class FramePump {
   /**
    * A client's command was sent to this tab.
    * @param {string} method
-   * @param {{ enabled?: boolean }} params
+   * @param {{ enabled?: boolean, width?: number, height?: number }} params
    * @param {Promise<unknown>} reply
    */
   onCommand(method, params, reply) {
@@ -123,7 +130,7 @@ export class FramePump {
       this.#pumpUntil(reply, 0);
       this.#noteScreenshot(reply);
     } else if (SETS_SIZE.test(method)) {
-      this.#isResized = true;
+      this.#override = params;
     } else if (method === 'Emulation.setFocusEmulationEnabled') {
       this.#isFocused = params.enabled === true;
     } else if (MAY_WAIT.test(method)) {
@@ -137,9 +144,9 @@ export class FramePump {
    * page draws none, and would keep the client's size until the user looks at it.
    */
   async restoreSize() {
-    const isTaken = await this.screenshotsTaken();
+    const isTaken = await this.#screenshotsTaken(RELEASED_SCREENSHOT_MS);
     await this.#delayed;
-    if (this.#isResized) {
+    if (this.#override) {
       // Do not wait for a page that has gone or is paused.
       await Promise.race([this.#clearSize().catch(() => {}), delay(RESTORE_TIMEOUT_MS)]);
     }
@@ -149,14 +156,38 @@ export class FramePump {
   }
 
   /**
-   * Waits a moment for the screenshots in flight.
+   * Waits for the screenshots in flight, and after a while forces the frame that they wait for.
+   * @param {number} patienceMs
    * @returns {Promise<boolean>} Whether there are none left.
    */
-  async screenshotsTaken() {
+  async #screenshotsTaken(patienceMs) {
+    await this.#waitForScreenshots(patienceMs);
     if (this.#screenshots.size > 0) {
-      await Promise.race([Promise.allSettled(this.#screenshots), delay(RESTORE_TIMEOUT_MS)]);
+      this.#drawing ??= this.#draw().finally(() => (this.#drawing = undefined));
     }
+    await this.#drawing;
     return this.#screenshots.size === 0;
+  }
+
+  /** @param {number} timeoutMs */
+  async #waitForScreenshots(timeoutMs) {
+    if (this.#screenshots.size > 0) {
+      await Promise.race([Promise.allSettled(this.#screenshots), delay(timeoutMs)]);
+    }
+  }
+
+  /**
+   * Changes the size for a moment, because Chrome may get no frame of a page in which nothing
+   * changes, such as a PDF. The override stays: Chrome knows the page's own size as long as there is
+   * one.
+   */
+  async #draw() {
+    const override = this.#override;
+    if (override?.width && override.height) {
+      this.#sendQuietly(SET_SIZE, { ...override, height: override.height + 1 });
+      await this.#waitForScreenshots(RESTORE_TIMEOUT_MS);
+      this.#sendQuietly(SET_SIZE, override);
+    }
   }
 
   /** @param {Promise<unknown>} reply */

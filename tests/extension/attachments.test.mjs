@@ -325,3 +325,38 @@ test('changes of the size wait for a screenshot in their order, and hold up noth
   attachments.sendCommand(1, CLEAR_SIZE, {});
   assert.equal(sent(browser, 1).at(-1), CLEAR_SIZE, 'nothing is left to wait for');
 });
+
+test('a screenshot that gets no frame is taken before the size is restored', async (context) => {
+  const { browser, attachments } = await start();
+  await attachments.attach(1);
+  const override = { width: 800, height: 600 };
+  let finish;
+  let size = override.width;
+  browser.stub('debugger.sendCommand', (_target, method, params) => {
+    if (method === 'Page.captureScreenshot') {
+      return new Promise((resolve) => (finish = resolve));
+    }
+    if (method === SET_SIZE && params.height !== override.height) {
+      finish({}); // The page draws a frame.
+    }
+    size = method === CLEAR_SIZE ? 780 : size;
+    return method === 'Page.getLayoutMetrics' ? { size } : {};
+  });
+  attachments.sendCommand(1, SET_SIZE, override);
+  attachments.sendCommand(1, 'Page.captureScreenshot', {});
+  mock.timers.enable({ apis: ['setTimeout'] });
+  context.after(() => mock.timers.reset());
+  const cleared = attachments.sendCommand(1, CLEAR_SIZE, {});
+  const detached = attachments.detach(1);
+  await settle();
+  assert.deepEqual(sent(browser, 1).filter(isOfSize), [SET_SIZE], 'the screenshot has some time');
+  mock.timers.tick(1_000);
+  await cleared;
+  const sizes = browser
+    .callsTo('debugger.sendCommand')
+    .filter(([, method]) => isOfSize(method))
+    .map(([, method, params]) => (method === SET_SIZE ? params.height : CLEAR_SIZE));
+  assert.deepEqual(sizes.slice(0, 4), [600, 601, 600, CLEAR_SIZE]);
+  mock.timers.tick(2_000);
+  assert.equal(await detached, true);
+});
