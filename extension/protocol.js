@@ -18,7 +18,7 @@ export const CLOSE_SLOT_TAKEN = 4409;
  * @typedef {{ id?: number, method: string, params?: Record<string, any> }} Call
  * @typedef {{ tabId: number, url: string, title: string, targetId?: string, status?: string,
  *   openerTabId?: number, windowId: number, attached: boolean, frames?: RemoteFrame[],
- *   restricted?: boolean }} TabReport
+ *   restricted?: boolean, pdf?: boolean }} TabReport
  * @typedef {{ targetId: string, url: string }} RemoteFrame A frame in a process of its own.
  * @typedef {{ name: string, tabs: number[] }} Agent A connected client, and the tabs it uses.
  * @typedef {{ port: number, until: number }} OpenPort A port of the relay that needs no token. It closes

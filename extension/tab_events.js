@@ -48,6 +48,7 @@ export function watchTabs(onNotify) {
     // Chrome activates a new tab before it reports which page opened it, so this is later.
     tabState(details.tabId).openedAt = undefined;
   });
+  chrome.tabs.onZoomChange.addListener(onZoomChange);
   chrome.tabs.onRemoved.addListener(onRemoved);
   chrome.tabs.onReplaced.addListener(onReplaced);
   watchNavigation();
@@ -145,6 +146,38 @@ function sendUpdate(tabId, change, current) {
     notify('tabUpdated', { tabId, ...change, url: current, restricted });
   } else if (Object.values(change).some((value) => value !== undefined)) {
     notify('tabUpdated', { tabId, ...change });
+  }
+}
+
+/**
+ * Only the viewer of PDFs sets this mode, and Chrome reports it before the title. It is also fired
+ * for each new document.
+ * @param {{ tabId: number, zoomSettings: chrome.tabs.ZoomSettings }} change
+ */
+function onZoomChange({ tabId, zoomSettings }) {
+  const tab = tabState(tabId);
+  const isPdf = zoomSettings.mode === 'manual';
+  if (tab.isPdf !== isPdf) {
+    tab.isPdf = isPdf;
+    if (tab.isReported) {
+      notify('tabUpdated', { tabId, pdf: isPdf });
+    }
+  }
+}
+
+/**
+ * Finds the PDFs among these tabs that were opened before the worker started. There may be hundreds of
+ * tabs, so nobody waits for this.
+ * @param {{ tabId: number, status?: string }[]} reports
+ */
+export function findPdfs(reports) {
+  for (const { tabId, status } of reports) {
+    if (status === 'complete') {
+      chrome.tabs
+        .getZoomSettings(tabId)
+        .then((zoomSettings) => onZoomChange({ tabId, zoomSettings }))
+        .catch(() => {}); // It was closed.
+    }
   }
 }
 

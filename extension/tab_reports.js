@@ -21,7 +21,7 @@ export const urlOf = (tab) => tab.url || tab.pendingUrl || '';
  */
 export function reportTab(tab, targetIds, frames) {
   const tabId = /** @type {number} */ (tab.id);
-  const { hasFailed, isLoaded, openerTabId } = tabState(tabId);
+  const { hasFailed, isLoaded, isPdf, openerTabId } = tabState(tabId);
   return {
     tabId,
     url: (hasFailed ? tab.url : urlOf(tab)) || 'about:blank',
@@ -33,6 +33,7 @@ export function reportTab(tab, targetIds, frames) {
     attached: isAttached(tabId),
     frames: frames?.get(tabId),
     ...(isRestricted(urlOf(tab)) ? { restricted: true } : {}),
+    ...(isPdf ? { pdf: true } : {}),
   };
 }
 

@@ -9,6 +9,7 @@
  *   withdrawn since.
  * @property {boolean} isRestricted The relay has this tab, and it shows a page that agents may not
  *   use.
+ * @property {boolean} isPdf The tab shows a PDF, as far as Chrome has reported it.
  * @property {number} [openerTabId] The tab whose page opened this one. Chrome's own `openerTabId`
  *   is something else: the tab that was active at the time.
  * @property {number} [openedAt] When a page opened this tab. Missing once the user has gone to it.
@@ -58,6 +59,7 @@ export function tabState(tabId) {
     tab = {
       isReported: false,
       isRestricted: false,
+      isPdf: false,
       isLoaded: false,
       hasFailed: false,
       changes: 0,

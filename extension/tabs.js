@@ -7,7 +7,7 @@ import { pageTargetIds } from './attachments.js';
 import { checkNavigation, isRestricted } from './policy.js';
 import { listRemoteFrames } from './remote_frames.js';
 import { readKnownTabs, saveRestrictedTabs } from './restricted_tabs.js';
-import { holdAnnouncements } from './tab_events.js';
+import { findPdfs, holdAnnouncements } from './tab_events.js';
 import { readUnchanged, reportTab, urlOf } from './tab_reports.js';
 import { changeCount, isClosed, setReportedTabs, tabState } from './tab_state.js';
 
@@ -30,6 +30,7 @@ export function listTabs() {
       .map((tab) => reportTab(tab, targetIds, frames));
     setReportedTabs(reports);
     saveRestrictedTabs();
+    findPdfs(reports);
     return reports;
   });
 }

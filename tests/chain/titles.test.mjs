@@ -14,6 +14,15 @@ import {
 } from '../harness/chain.mjs';
 import { until } from '../harness/processes.mjs';
 
+/** One empty page. */
+const PDF = `%PDF-1.1
+1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj
+2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj
+3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 200 200]>>endobj
+4 0 obj<</Title(Annual report)>>endobj
+trailer<</Size 5/Root 1 0 R/Info 4 0 R>>
+%%EOF`;
+
 const shared = useChain({
   pages: {
     '/titled': '<title> The  “first” &amp; <b>best\n</title>',
@@ -25,6 +34,8 @@ const shared = useChain({
         .setHeader('content-type', 'text/html')
         .end(`<title>${request.headers.host}/address</title>`),
     '/next': '<title>Next</title>',
+    '/paper': (_request, response) =>
+      response.setHeader('content-type', 'application/pdf').end(PDF),
   },
   tabs: (site) => ['/titled', '/scripted', '/later'].map((path) => site.url(path)),
 });
@@ -72,6 +83,17 @@ for (const [path, title] of [
     assert.deepEqual(await titleOf(path), expected);
   });
 }
+
+test('reads the title of a PDF in its document, which has none', async () => {
+  const url = shared.site.url('/paper');
+  await openTabs(shared.chain, [url]);
+  await until('it is shown', async () => (await tabAt('/paper')).title === 'Annual report');
+  assert.deepEqual(await titleOf('/paper'), { title: '', attached: [url] });
+  await actOnTab(shared.chain, url, 'update', { url: shared.site.url('/next') });
+  await until('the tab shows Next', async () => (await tabAt('/next'))?.title === 'Next');
+  assert.deepEqual(await titleOf('/next'), { title: 'Next', attached: [] });
+  await actOnTab(shared.chain, shared.site.url('/next'), 'remove');
+});
 
 test('knows the title of a page from the back/forward cache', async () => {
   const wentTo = (title) =>

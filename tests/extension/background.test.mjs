@@ -35,6 +35,7 @@ test('registers every listener before awaiting anything', async () => {
     onDetach,
     onCreated: tabs.onCreated,
     onUpdated: tabs.onUpdated,
+    onZoomChange: tabs.onZoomChange,
     onRemoved: tabs.onRemoved,
     onReplaced: tabs.onReplaced,
     ...navigation,

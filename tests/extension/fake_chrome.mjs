@@ -306,7 +306,11 @@ export class FakeBrowser {
       }),
       onCreated: new FakeEvent(),
       onUpdated: new FakeEvent(),
+      getZoomSettings: this.#api('tabs.getZoomSettings', (id) => ({
+        mode: getTab(id).isPdf ? 'manual' : 'automatic',
+      })),
       onActivated: new FakeEvent(),
+      onZoomChange: new FakeEvent(),
       onRemoved: new FakeEvent(),
       onReplaced: new FakeEvent(),
     };

@@ -28,6 +28,20 @@ test("does not take Chrome's openerTabId for the opener", async () => {
   );
 });
 
+test('reports which tabs show a PDF, and which no longer do', async () => {
+  const { browser, listTabs, sent } = await watch(page(1), page(2, { isPdf: true }));
+  await listTabs();
+  await settle();
+  assert.deepEqual(sent.splice(0), [['tabUpdated', { tabId: 2, pdf: true }]]);
+  assert.deepEqual(
+    (await listTabs()).map(({ pdf }) => pdf),
+    [undefined, true],
+  );
+  const zoomSettings = { mode: 'automatic' };
+  browser.chrome.tabs.onZoomChange.fire({ tabId: 2, zoomSettings });
+  assert.deepEqual(sent, [['tabUpdated', { tabId: 2, pdf: false }]]);
+});
+
 test('does not list restricted pages, even while they are loading', async () => {
   const { listTabs } = await watch(
     page(1),

@@ -156,6 +156,13 @@ test('tabUpdated with frames', async (t) => {
   });
 });
 
+test('tabUpdated-pdf', async () => {
+  const browser = browserWith();
+  const socket = await startListed(browser);
+  const zoomed = { tabId: 412, zoomSettings: { mode: 'manual' } };
+  await assertSends('tabUpdated-pdf', socket, () => browser.chrome.tabs.onZoomChange.fire(zoomed));
+});
+
 test('tabUpdated-restricted', async () => {
   const browser = browserWith();
   const socket = await startListed(browser);

@@ -52,8 +52,7 @@ pub struct Tab {
     dialog_is_open: bool,
     /// The pending request for the next document; see `awaited_document`.
     awaited_document: Option<String>,
-    /// The page is one that Chrome does not let extensions debug.
-    is_restricted: bool,
+    kind: PageKind,
     /// The renderer has crashed and the page was not reloaded yet.
     is_crashed: bool,
     frames: Frames,
@@ -72,6 +71,29 @@ pub enum Attachment {
     Live,
 }
 
+/// What a tab shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PageKind {
+    Ordinary,
+    /// A page that Chrome does not let extensions debug.
+    Restricted,
+    /// Chrome's viewer. The tab shows the title of the PDF; the document has none.
+    Pdf,
+}
+
+impl PageKind {
+    fn updated(self, report: &TabReport) -> Self {
+        let is = |kind, reported: Option<bool>| reported.unwrap_or(self == kind);
+        if is(Self::Restricted, report.restricted) {
+            Self::Restricted
+        } else if is(Self::Pdf, report.pdf) {
+            Self::Pdf
+        } else {
+            Self::Ordinary
+        }
+    }
+}
+
 impl Tab {
     pub fn new(
         report: TabReport,
@@ -80,6 +102,7 @@ impl Tab {
         loader: TargetId,
         opener: Option<TargetId>,
     ) -> Self {
+        let kind = PageKind::Ordinary.updated(&report);
         Self {
             id: TabId(report.tab_id),
             page_id,
@@ -99,7 +122,7 @@ impl Tab {
             lifecycle: BTreeSet::new(),
             dialog_is_open: false,
             awaited_document: None,
-            is_restricted: report.restricted == Some(true),
+            kind,
             is_crashed: false,
             frames: Frames::default(),
             auto_attach: None,
@@ -138,7 +161,7 @@ impl Tab {
     /// Applies a report of the extension. Returns whether URL or title changed.
     pub fn update(&mut self, report: &TabReport) -> bool {
         self.status = report.status.unwrap_or(self.status);
-        self.is_restricted = report.restricted.unwrap_or(self.is_restricted);
+        self.kind = self.kind.updated(report);
         let mut changed = false;
         for (field, reported) in [
             (&mut self.url, &report.url),
@@ -160,7 +183,7 @@ impl Tab {
     }
 
     pub fn is_restricted(&self) -> bool {
-        self.is_restricted
+        self.kind == PageKind::Restricted
     }
 
     pub fn was_created_by(&self, client_id: ClientId) -> bool {

@@ -1,7 +1,8 @@
 //! Whether `document.title` is known from the title that Chrome shows for a tab.
 //!
 //! Chrome shows the address of a document that has no title, cuts long titles off, and replaces what
-//! is not valid Unicode. It also shows the title in a PDF's metadata, although its document has none.
+//! is not valid Unicode. It also shows the title in a PDF's metadata, although its document has none;
+//! the extension reports most PDFs, but not while they load, nor discarded ones.
 //! White space around a title is removed, which cannot be told from the result.
 
 /// Chrome cuts longer titles off, counted in UTF-16 units.

@@ -239,6 +239,8 @@ pub struct TabReport {
     pub frames: Option<Vec<RemoteFrame>>,
     /// Whether the tab shows a page that Chrome does not let extensions debug.
     pub restricted: Option<bool>,
+    /// Whether the tab shows a PDF.
+    pub pdf: Option<bool>,
 }
 
 /// A frame in a process of its own, which is a target of its own.

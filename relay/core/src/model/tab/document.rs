@@ -1,7 +1,7 @@
 //! The document of a tab's page: contexts, frames, lifecycle, and what is kept for sessions that
 //! join later.
 
-use super::Tab;
+use super::{PageKind, Tab};
 use crate::model::bootstraps::Bootstraps;
 use crate::model::child::Child;
 use crate::model::contexts::{Contexts, JsWorld};
@@ -115,7 +115,7 @@ impl Tab {
     /// loaded: it must not be loaded again only to read its title.
     pub fn document_title(&self) -> Option<&str> {
         let is_loaded = matches!(self.status, LoadStatus::Complete | LoadStatus::Unloaded);
-        is_loaded
+        (is_loaded && self.kind != PageKind::Pdf)
             .then(|| title::known(self.url(), self.title()))
             .flatten()
     }

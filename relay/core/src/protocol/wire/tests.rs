@@ -40,6 +40,7 @@ const TO_RELAY: &[&str] = &[
     "tabReplaced",
     "tabUpdated",
     "tabUpdated-frames",
+    "tabUpdated-pdf",
     "tabUpdated-restricted",
 ];
 const TO_EXTENSION: &[&str] = &[

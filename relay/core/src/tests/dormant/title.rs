@@ -99,6 +99,7 @@ fn uncertain_title_wakes_the_tab() {
     for change in [
         json!({ "tabId": 1, "title": "site/1" }),
         json!({ "tabId": 1, "status": "loading" }),
+        json!({ "tabId": 1, "pdf": true }),
     ] {
         let (mut script, page, helper) = page_with_helper();
         script.extension_event("tabUpdated", change);

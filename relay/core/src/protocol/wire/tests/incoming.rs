@@ -82,6 +82,7 @@ fn created_tab_has_target_status_and_opener() {
         attached: false,
         frames: None,
         restricted: None,
+        pdf: None,
     };
     assert_eq!(params::<TabReport>("tabCreated"), expected);
 }
@@ -122,12 +123,23 @@ fn update_omits_what_did_not_change() {
 }
 
 #[test]
+fn update_reports_a_pdf() {
+    let expected = TabReport {
+        tab_id: 412,
+        pdf: Some(true),
+        ..TabReport::default()
+    };
+    assert_eq!(params::<TabReport>("tabUpdated-pdf"), expected);
+}
+
+#[test]
 fn update_reports_a_restricted_page() {
     let expected = TabReport {
         tab_id: 412,
         url: Some("chrome://settings/".to_owned()),
         status: Some(LoadStatus::Loading),
         restricted: Some(true),
+        pdf: None,
         ..TabReport::default()
     };
     assert_eq!(params::<TabReport>("tabUpdated-restricted"), expected);
@@ -165,6 +177,7 @@ fn replaced_tab_identifies_the_old_tab_and_describes_the_new_one() {
         attached: false,
         frames: None,
         restricted: None,
+        pdf: None,
     };
     assert_eq!(replaced.added, expected);
 }
@@ -249,6 +262,7 @@ fn parses_the_list_of_tabs() {
             attached: true,
             frames: Some(vec![remote_frame()]),
             restricted: None,
+            pdf: None,
         },
         TabReport {
             tab_id: 415,
