@@ -256,14 +256,18 @@ export async function targetsByPage() {
  * @param {object} listeners
  * @param {DebuggerEventListener} listeners.onEvent
  * @param {(tabId: number, reason: string) => void} listeners.onDetached
+ * @param {() => void} listeners.onCancelled The user has cancelled debugging. Called first.
  */
-export function watchDebugger({ onEvent, onDetached }) {
+export function watchDebugger({ onEvent, onDetached, onCancelled }) {
   chrome.debugger.onEvent.addListener(({ tabId, sessionId }, method, params) => {
     if (tabId !== undefined) {
       onEvent(tabId, method, params ?? {}, sessionId);
     }
   });
   chrome.debugger.onDetach.addListener(({ tabId }, reason) => {
+    if (reason === 'canceled_by_user') {
+      onCancelled();
+    }
     for (const detachedTab of detachedTabs(tabId, reason)) {
       forget(detachedTab);
       onDetached(detachedTab, reason);

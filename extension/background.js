@@ -29,6 +29,8 @@ watchDebugger({
     }
   },
   onDetached: (tabId, reason) => session.notify('tabDetached', { tabId, reason }),
+  // "Cancel" in Chrome's notice is meant for every agent, not only for the tabs that are in use.
+  onCancelled: () => session.pause(),
 });
 watchTabs(session.notify.bind(session));
 reportDownloadsTo(session.notify.bind(session));

@@ -28,8 +28,16 @@ export function showBadge({ text, color, title, isColored }) {
 /** @param {string} name */
 const iconPaths = (name) => ({ 16: `/${name}-16.png`, 32: `/${name}-32.png` });
 
-/** @param {import('./relay_link.js').LinkState} state @param {number} tabsInUse @returns {Badge} */
-export function describe(state, tabsInUse) {
+/**
+ * @param {import('./relay_link.js').LinkState} state
+ * @param {number} tabsInUse
+ * @param {boolean} isPaused
+ * @returns {Badge}
+ */
+export function describe(state, tabsInUse, isPaused) {
+  if (state === 'connected' && isPaused) {
+    return badge('II', IN_USE, 'paused. Agents are stopped until you choose Resume', true);
+  }
   if (state === 'connected' && tabsInUse > 0) {
     const tabs = tabsInUse === 1 ? '1 tab' : `${tabsInUse} tabs`;
     return badge(String(tabsInUse), IN_USE, `${tabs} in use`, true);

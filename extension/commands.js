@@ -9,15 +9,37 @@ import { controlDownload, onTabUsed, watchDownloads } from './downloads.js';
 import { onClick } from './focus_guard.js';
 import { checkOf, mayUploadFolder, refuseHiddenFolder } from './folder_upload.js';
 import { hasPermissions, setPermissions } from './permissions.js';
+import { checkNotPaused, isPaused } from './pause.js';
 import { checkNavigation, isRestricted, RESTRICTION } from './policy.js';
 import { describeTab } from './tab_reports.js';
 import { activateTab, createTab, listTabs, loadDiscarded } from './tabs.js';
+
+/** How long after the errors of its commands Chrome may report that a debugger was detached. */
+const DETACH_REPORT_MS = 50;
+
+/**
+ * When a debugger is detached, Chrome fails the commands in flight first and then reports why. The
+ * relay answers them better if it knows the reason.
+ * @param {unknown} error
+ * @returns {Promise<never>}
+ */
+async function waitForReason(error) {
+  if (String(error).includes('Detached while handling command')) {
+    await new Promise((resolve) => setTimeout(resolve, DETACH_REPORT_MS));
+  }
+  throw error;
+}
 
 /** @type {Record<string, (params: any) => unknown>} */
 const handlers = {
   listTabs: async () => {
     const hasRules = await hasPermissions();
-    return { tabs: await listTabs(), ...(hasRules ? { hasPermissions: true } : {}) };
+    const tabs = await listTabs();
+    return {
+      tabs,
+      ...(hasRules ? { hasPermissions: true } : {}),
+      ...(isPaused() ? { paused: true } : {}),
+    };
   },
 
   attachTab: async ({ tabId }) => {
@@ -31,7 +53,7 @@ const handlers = {
       // command.
       await loadDiscarded(tabId);
     }
-    await attach(tabId);
+    await attachUnlessPaused(tabId);
     onTabUsed(tabId, url);
   },
 
@@ -56,7 +78,7 @@ const handlers = {
       return describeTab(tabId);
     }
     try {
-      await attach(tabId);
+      await attachUnlessPaused(tabId);
     } catch (error) {
       // The relay does not have this tab, so nobody else would close it.
       await chrome.tabs.remove(tabId).catch(() => {});
@@ -92,7 +114,7 @@ const handlers = {
     if (method === 'Input.dispatchMouseEvent' && params?.type === 'mousePressed') {
       onClick(tabId, reply).catch(() => {}); // The tab was closed.
     }
-    return reply;
+    return reply.catch(waitForReason);
   },
 
   watchDownloads: ({ enabled }) => watchDownloads(enabled === true),
@@ -105,6 +127,29 @@ const handlers = {
 };
 
 /**
+ * What does something in the browser, and fails while the user has stopped all agents. The others
+ * list, release and clean up.
+ */
+const ACTING = new Set([
+  'attachTab',
+  'createTab',
+  'closeTab',
+  'activateTab',
+  'cdpCommand',
+  'browserCommand',
+]);
+
+/** The user may stop all agents while Chrome attaches the debugger. @param {number} tabId */
+async function attachUnlessPaused(tabId) {
+  checkNotPaused();
+  await attach(tabId);
+  if (isPaused()) {
+    await detach(tabId);
+    checkNotPaused();
+  }
+}
+
+/**
  * @param {string} method
  * @param {object} [params]
  * @returns {Promise<unknown>}
@@ -113,6 +158,9 @@ export async function runCommand(method, params) {
   const handler = Object.hasOwn(handlers, method) ? handlers[method] : undefined;
   if (!handler) {
     throw new Error(`Unknown command: ${method}`);
+  }
+  if (ACTING.has(method)) {
+    checkNotPaused();
   }
   return handler(params ?? {});
 }

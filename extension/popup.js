@@ -5,6 +5,7 @@
 
 import { byId, setText } from './elements.js';
 import { createOpenPortView } from './popup_open_port.js';
+import { createPauseView } from './popup_pause.js';
 import { showUsage, watchTabs } from './popup_tabs.js';
 import { checkAddress, readSettings } from './settings.js';
 import { createStatusView } from './status_view.js';
@@ -46,6 +47,7 @@ enabledSwitch.checked = settings.enabled;
 
 const send = connectToWorker('popup', (status) => {
   showStatus(status);
+  showPause(status);
   showOpenPort(status);
   showUsage(status);
   if (status.address) {
@@ -53,6 +55,7 @@ const send = connectToWorker('popup', (status) => {
   }
 });
 const showStatus = createStatusView(send, byId('pairing'));
+const showPause = createPauseView(send);
 const showOpenPort = createOpenPortView(send);
 watchTabs((tabId) => send({ type: 'releaseTab', tabId }));
 
@@ -70,4 +73,3 @@ byId('relay').addEventListener('submit', (event) => {
 enabledSwitch.addEventListener('change', () =>
   send({ type: 'setEnabled', enabled: enabledSwitch.checked }),
 );
-byId('release-all').addEventListener('click', () => send({ type: 'releaseAllTabs' }));

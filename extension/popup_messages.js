@@ -8,7 +8,8 @@ import { checkAddress, saveAddress, saveEnabled } from './settings.js';
 
 /**
  * @typedef {{ type: 'releaseTab', tabId: number }
- *   | { type: 'releaseAllTabs' }
+ *   | { type: 'pause' }
+ *   | { type: 'resume' }
  *   | { type: 'setAddress', address: string }
  *   | { type: 'setEnabled', enabled: boolean }
  *   | { type: 'setPairingCode', code: string }
@@ -21,8 +22,10 @@ export async function onPopupMessage(session, message) {
   switch (message.type) {
     case 'releaseTab':
       return session.releaseTab(message.tabId);
-    case 'releaseAllTabs':
-      return session.releaseAllTabs();
+    case 'pause':
+      return session.pause();
+    case 'resume':
+      return session.resume();
     case 'setAddress':
       return setAddress(session, message.address);
     case 'setEnabled':
@@ -48,7 +51,7 @@ async function setAddress(session, address) {
 /** @param {import('./relay_session.js').RelaySession} session @param {boolean} enabled */
 async function setEnabled(session, enabled) {
   if (!enabled) {
-    await session.releaseAllTabs();
+    await session.turnOff();
   }
   await saveEnabled(enabled);
   await session.connect();

@@ -8,6 +8,7 @@ import { makeBrowserMessage } from './browser_info.js';
 import { runCommand } from './commands.js';
 import { cancelDownloads, discardLeftovers } from './downloads.js';
 import { rememberAccepted, rememberRejected } from './pairing.js';
+import { isPaused, readPaused, setPaused } from './pause.js';
 import { clearLeftPermissions, clearPermissions } from './permissions.js';
 import * as protocol from './protocol.js';
 import { RelayLink } from './relay_link.js';
@@ -22,6 +23,7 @@ const DETACH_AFTER_MS = 10_000;
  * @property {protocol.Agent[]} agents The connected agents. Empty without a relay.
  * @property {protocol.OpenPort} [openPort] A port through which programs use this browser without a
  *   token.
+ * @property {boolean} isPaused The user has stopped all agents.
  * @property {boolean} [wasAccepted] A pairing that is rejected now was accepted before.
  *
  * @typedef {import('./relay_link.js').LinkStatus & SessionStatus} Status
@@ -60,6 +62,7 @@ export class RelaySession {
       ...this.#relayStatus,
       ...(wasAccepted ? { wasAccepted } : {}),
       attached: attachments.attachedTabs(),
+      isPaused: isPaused(),
     };
   }
 
@@ -100,6 +103,7 @@ export class RelaySession {
     [this.#browserMessage] = await Promise.all([
       makeBrowserMessage(),
       attachments.adopt(),
+      readPaused(),
       discardLeftovers(),
       clearLeftPermissions(),
     ]);
@@ -140,8 +144,34 @@ export class RelaySession {
     }
   }
 
-  async releaseAllTabs() {
-    await Promise.all(attachments.attachedTabs().map((tabId) => this.releaseTab(tabId)));
+  /** Stops all agents until the user resumes. The relay is notified first: agents stop at once. */
+  async pause() {
+    if (setPaused(true)) {
+      this.#link.send(protocol.event('pause'));
+    }
+    this.#onChange();
+    await this.#detachAll();
+    this.#onChange();
+  }
+
+  resume() {
+    if (setPaused(false)) {
+      this.#link.send(protocol.event('resume'));
+    }
+    this.#onChange();
+  }
+
+  /** Detaches all tabs because the user turns the extension off. */
+  async turnOff() {
+    const tabIds = attachments.attachedTabs();
+    await this.#detachAll();
+    for (const tabId of tabIds) {
+      this.notify('tabDetached', { tabId, reason: 'the person has turned Tabwire off' });
+    }
+  }
+
+  async #detachAll() {
+    await Promise.all(attachments.attachedTabs().map(attachments.detach));
   }
 
   /** Asks the relay to close the port that needs no token. */
@@ -167,7 +197,7 @@ export class RelaySession {
 
   /** Without a relay, no agent can use the tabs. */
   async #detachUnused() {
-    await Promise.all([...attachments.attachedTabs().map(attachments.detach), clearPermissions()]);
+    await Promise.all([this.#detachAll(), clearPermissions()]);
     this.#onChange();
   }
 

@@ -34,7 +34,7 @@ export function showStatus(status) {
   if (!nextBadge) {
     setTimeout(updateBadge, BADGE_DELAY_MS);
   }
-  nextBadge = describe(status.state, status.attached.length);
+  nextBadge = describe(status.state, status.attached.length, status.isPaused);
   for (const watcher of watchers) {
     watcher.postMessage(status);
   }

@@ -69,14 +69,29 @@ const TEXTS = {
 
 /** @param {Status} status @returns {StatusText} */
 export function describeStatus(status) {
-  return TEXTS[status.state](status);
+  const text = TEXTS[status.state](status);
+  if (!status.isPaused || status.state === 'connected') {
+    return text;
+  }
+  return { ...text, advice: [text.advice, STILL_PAUSED].filter(Boolean).join(' ') };
 }
 
+/** While no relay is connected. */
+const STILL_PAUSED = 'You have paused agents. That lasts until you choose Resume in the popup.';
+
 /** @param {Status} status @returns {StatusText} */
-function connected({ address, attached, version, name }) {
+function connected({ address, attached, version, name, isPaused }) {
   const about = `Relay version ${version}.`;
   const advice = name ? `${about} Agents know this browser as “${name}”.` : about;
   const relay = `the relay at ${address}`;
+  if (isPaused) {
+    return {
+      tone: 'attention',
+      headline: 'Paused',
+      explanation: 'You have stopped all agents. They can use this browser when you choose Resume.',
+      advice,
+    };
+  }
   return attached.length === 0
     ? {
         tone: 'connected',

@@ -56,6 +56,22 @@ const LOST = {
  */
 const REMEDIES = [
   [
+    /The person stopped this/,
+    {
+      agent:
+        'Stop here, and do not try again or another way. Tell the user what you were doing, and ask whether to go on. They allow it with Resume in the Tabwire popup; then call again: `page` and `state` are kept.',
+      shellUser: 'To go on, choose Resume in the Tabwire popup.',
+    },
+  ],
+  [
+    /detached by the person/,
+    {
+      agent:
+        'The user took this tab back. Ask them before you use it again. Other tabs are usable: `page = pages()[i]`, or a new one (`page = await context.newPage()`).',
+      shellUser: 'You released this tab in the popup. Run the command again to use it.',
+    },
+  ],
+  [
     /refs of the last snapshot|Ref \w+ (\(.*\) )?is (gone|in no)|Invalid frame in aria-ref/,
     {
       agent:

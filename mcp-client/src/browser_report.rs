@@ -77,6 +77,9 @@ pub struct Browser {
     name: String,
     product: String,
     tabs: usize,
+    /// The user has stopped all agents.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    paused: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     ownership: Option<Ownership>,
     clients: Vec<Client>,
@@ -108,6 +111,7 @@ pub fn describe(reports: &[BrowserReport]) -> Vec<Browser> {
             name: report.name.clone(),
             product: report.product.clone(),
             tabs: report.tabs,
+            paused: report.paused,
             ownership: report.ownership,
             clients: report.clients.iter().map(Client::new).collect(),
         })
@@ -157,6 +161,7 @@ mod tests {
             },
             extension: "0.1.0".into(),
             connected,
+            paused: false,
             launches: false,
             ownership,
             tabs: 30,

@@ -293,6 +293,9 @@ impl Hub {
         self.connections
             .extension_ready
             .store(is_ready, Ordering::Relaxed);
+        self.connections
+            .paused
+            .store(self.core.is_paused(), Ordering::Relaxed);
         self.connections.pages.store(
             if is_ready { self.core.page_count() } else { 0 },
             Ordering::Relaxed,

@@ -21,6 +21,12 @@ test('shows the number of tabs in use', () => {
   assert.deepEqual(shown('connected', 3), ['3', AMBER, 'Tabwire: 3 tabs in use']);
 });
 
+test('shows that agents are paused, while a relay is connected', () => {
+  assert.equal(describe('connected', 0, true).text, 'II');
+  assert.match(describe('connected', 0, true).title, /paused.*Resume/);
+  assert.equal(describe('offline', 0, true).text, '');
+});
+
 test('shows "off" when turned off', () => {
   assert.deepEqual(shown('stopped'), ['off', GREY, 'Tabwire: turned off']);
 });

@@ -42,6 +42,7 @@ test('the popup receives the status when it opens and when it changes, until it 
     name: 'chrome',
     agents: [],
     attached: [],
+    isPaused: false,
   };
   assert.deepEqual(popup.posted.at(-1), status);
   await attachTabs(socket, 1);
@@ -81,20 +82,6 @@ test('releaseTab detaches only that tab, and notifies the relay', async () => {
   assert.equal(socket.messages.length, 1);
 });
 
-test('releaseAllTabs detaches every tab', async () => {
-  const browser = browserWithTabs(1, 2, 3);
-  const socket = await startConnected(browser);
-  await attachTabs(socket, 1, 2);
-  const popup = await openPopup(browser);
-  await send(popup, { type: 'releaseAllTabs' });
-  assert.deepEqual([...browser.attached], []);
-  assert.deepEqual(socket.messages, [
-    tabDetached(1, 'canceled_by_user'),
-    tabDetached(2, 'canceled_by_user'),
-  ]);
-  assert.equal(popup.posted.at(-1).state, 'connected');
-});
-
 test('setAddress saves the address and connects to it', async () => {
   const browser = new FakeBrowser();
   const socket = await startConnected(browser);
@@ -108,6 +95,7 @@ test('setAddress saves the address and connects to it', async () => {
     address: '127.0.0.1:4000',
     agents: [],
     attached: [],
+    isPaused: false,
   });
 });
 
@@ -129,7 +117,7 @@ test('turning off detaches every tab, notifies the relay and disconnects', async
   const popup = await openPopup(browser);
   await send(popup, { type: 'setEnabled', enabled: false });
   assert.deepEqual([...browser.attached], []);
-  assert.deepEqual(socket.messages, [tabDetached(1, 'canceled_by_user')]);
+  assert.deepEqual(socket.messages, [tabDetached(1, 'the person has turned Tabwire off')]);
   assert.ok(socket.isClosed);
   assert.equal(popup.posted.at(-1).state, 'stopped');
   assert.equal(await badgeText(browser), 'off');

@@ -222,7 +222,7 @@ test('does not forward debugger events without a tab', async () => {
 
 // ---- detaching ----
 
-test('Cancel in the infobar of one tab detaches every tab, and each is reported once', async () => {
+test('Cancel in the infobar of one tab pauses agents first, and reports each tab once', async () => {
   const browser = browserWithTabs(1, 2, 3);
   const socket = await startConnected(browser);
   await attachTabs(socket, 1, 2);
@@ -231,6 +231,7 @@ test('Cancel in the infobar of one tab detaches every tab, and each is reported 
   browser.chrome.debugger.onDetach.fire({ tabId: 1 }, 'canceled_by_user');
   await settle();
   assert.deepEqual(socket.messages, [
+    { method: 'pause' },
     tabDetached(1, 'canceled_by_user'),
     tabDetached(2, 'canceled_by_user'),
   ]);

@@ -33,6 +33,13 @@ test('an open port: names its end as the user reads the clock, and the port', ()
   assert.match(shown, /port 9222/);
 });
 
+test('paused: says that agents are stopped, and how they go on', () => {
+  const { tone, headline, all } = text('connected', { version: '0.1.0', isPaused: true });
+  assert.deepEqual([tone, headline], ['attention', 'Paused']);
+  assert.match(all, /stopped all agents.*Resume/);
+  assert.match(text('offline', { isPaused: true }).all, /No relay found.*paused agents.*Resume/);
+});
+
 test('connected: counts the tabs in use', () => {
   const used = (...attached) => text('connected', { version: '0.1.0', attached });
   assert.deepEqual([used(1).tone, used(1).headline], ['busy', '1 tab in use']);

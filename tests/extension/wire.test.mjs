@@ -89,6 +89,13 @@ test('status', async (t) => {
   assert.deepEqual(status().openPort, { port: 9222, until: 1_795_012_320_000 });
 });
 
+async function openPopup(browser) {
+  const popup = new FakePort();
+  browser.chrome.runtime.onConnect.fire(popup);
+  await settle();
+  return popup;
+}
+
 test('cdpEvent of a page', async () => {
   const browser = browserWith();
   const socket = await startListed(browser);
@@ -204,10 +211,23 @@ test('tabDetached', async () => {
   const browser = browserWith();
   const socket = await startListed(browser);
   await callWorker('attachTab', socket);
+  const popup = await openPopup(browser);
   socket.frames.length = 0;
   await assertSends('tabDetached', socket, () =>
-    browser.chrome.debugger.onDetach.fire({ tabId: 412 }, 'canceled_by_user'),
+    popup.onMessage.fire({ type: 'releaseTab', tabId: 412 }),
   );
+});
+
+test('pause and resume from the popup, and a list of tabs during the pause', async () => {
+  const browser = new FakeBrowser();
+  const socket = await startListed(browser);
+  const popup = await openPopup(browser);
+  await assertSends('pause', socket, () => popup.onMessage.fire({ type: 'pause' }));
+  socket.frames.length = 0;
+  const list = await fixture('listTabs', 'to-extension');
+  await assertSends('reply-listTabs-paused', socket, () => socket.receive(list));
+  socket.frames.length = 0;
+  await assertSends('resume', socket, () => popup.onMessage.fire({ type: 'resume' }));
 });
 
 test('watchDownloads, downloadCreated, controlDownload and downloadChanged', async () => {
@@ -238,9 +258,7 @@ test('pong in reply to ping', async () => {
 test('closePort from the popup', async () => {
   const browser = browserWith();
   const socket = await startListed(browser);
-  const popup = new FakePort();
-  browser.chrome.runtime.onConnect.fire(popup);
-  await settle();
+  const popup = await openPopup(browser);
   await assertSends('closePort', socket, () => popup.onMessage.fire({ type: 'closePort' }));
 });
 

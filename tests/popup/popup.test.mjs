@@ -149,13 +149,36 @@ test('Release detaches only that tab', async (t) => {
   assert.deepEqual(await attachedTitles(), ['Alpha', 'Gamma']);
 });
 
-test('Release all detaches every tab', async (t) => {
-  await useTabs(t, ...NAMES);
+test('Release all detaches every tab and pauses agents, until the user resumes', async (t) => {
+  const client = await useTabs(t, ...NAMES);
   await waitForHeadline('3 tabs in use');
   await popup.getByRole('button', { name: 'Release all' }).click();
-  await waitForHeadline('Connected');
+  await waitForHeadline('Paused');
   await popup.getByRole('button', { name: 'Release all' }).waitFor({ state: 'hidden' });
+  await until('no tab is attached', async () => (await attachedTitles()).length === 0);
+  await assert.rejects(titleOf(client, 'Alpha'), /The person stopped this/);
+  await popup.getByRole('button', { name: 'Resume' }).click();
+  await waitForHeadline('Connected');
   assert.deepEqual(await attachedTitles(), []);
+  assert.equal(await titleOf(client, 'Alpha'), 'Alpha');
+});
+
+test('Pause stops agents that use no tab too, and keeps the focus for Resume', async (t) => {
+  const client = await useTabs(t);
+  const pauseButton = popup.getByRole('button', { name: 'Pause agents' });
+  await pauseButton.focus();
+  await popup.keyboard.press('Enter');
+  await waitForHeadline('Paused');
+  await waitForExplanation('You have stopped all agents.');
+  await assert.rejects(titleOf(client, 'Beta'), /The person stopped this/);
+  await popup.reload();
+  await waitForHeadline('Paused');
+  assert.equal(await pauseButton.isVisible(), false);
+  await popup.getByRole('button', { name: 'Resume' }).focus();
+  await popup.keyboard.press('Enter');
+  await waitForHeadline('Connected');
+  const focused = await popup.evaluate(() => document.activeElement.id);
+  assert.equal(focused, 'pause');
 });
 
 test('keeps the focus when a tab changes, and moves it when the focused button disappears', async (t) => {

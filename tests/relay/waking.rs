@@ -4,9 +4,8 @@ use serde_json::{Value, json};
 use tabwire_tests::{Call, Client, target_of};
 
 use crate::setup::{
-    MULTI_CLIENT, assert_message, assert_no_session, attach, auto_attach, auto_attach_params,
-    default_context, echo, evaluate, start, start_relay, start_with_live_session,
-    start_with_session,
+    MULTI_CLIENT, assert_message, attach, auto_attach, auto_attach_params, default_context, echo,
+    evaluate, start, start_relay, start_with_live_session, start_with_session,
 };
 
 /// What Playwright sends to every page when it connects.
@@ -201,7 +200,7 @@ async fn detaching_from_a_waking_tab_fails_its_commands_and_releases_it() {
 }
 
 #[tokio::test]
-async fn sessions_end_when_the_user_cancels_debugging() {
+async fn tab_that_the_user_took_back_stays_detached() {
     let (_relay, mut extension, mut client, session) = start_with_live_session().await;
     extension.hold("Runtime.evaluate");
     let in_flight = client
@@ -210,9 +209,9 @@ async fn sessions_end_when_the_user_cancels_debugging() {
     extension.held_call("Runtime.evaluate").await;
     let detached = json!({ "tabId": 1, "reason": "canceled_by_user" });
     extension.send_event("tabDetached", detached).await;
-    assert_message(&client.error_of(in_flight).await, "canceled_by_user");
-    client.event("Target.detachedFromTarget").await;
-    assert_no_session(&mut client, &session).await;
+    assert_message(&client.error_of(in_flight).await, "detached by the person");
+    let next = client.send(Some(&session), "Page.reload", json!({})).await;
+    assert_message(&client.error_of(next).await, "detached by the person");
     assert_eq!(
         extension.calls("attachTab").len(),
         1,

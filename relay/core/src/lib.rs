@@ -164,6 +164,11 @@ impl Core {
         in_use
     }
 
+    /// Whether the person has stopped all clients.
+    pub fn is_paused(&self) -> bool {
+        self.out.is_paused()
+    }
+
     pub fn page_count(&self) -> usize {
         self.world.tabs.len()
     }

@@ -124,6 +124,9 @@ pub struct BrowserReport {
     #[serde(default)]
     pub extension: String,
     pub connected: bool,
+    /// Whether the user has stopped all clients, until they choose Resume in the extension's popup.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub paused: bool,
     /// Whether the relay launches it when a client needs it.
     #[serde(default, skip_serializing_if = "is_false")]
     pub launches: bool,

@@ -101,6 +101,9 @@ fn print_status(report: &Report) {
     }
     for browser in shown {
         print_line!("browser  {}", describe_browser(browser));
+        if browser.paused {
+            print_line!("  paused: all clients are stopped until you choose Resume in its popup");
+        }
         print_clients(&browser.clients);
     }
 }

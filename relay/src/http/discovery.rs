@@ -93,6 +93,7 @@ async fn report(app: &App, entry: &Entry) -> Option<BrowserReport> {
     Some(BrowserReport {
         clients: connections.clients.report(None, true).connected,
         connected: is_connected,
+        paused: connections.paused.load(Ordering::Relaxed),
         launches: match &entry.direct {
             Some(direct) => direct.is_launchable(),
             None => app.launcher.launches(Some(&name)),

@@ -24,6 +24,8 @@ pub struct Connections {
     /// Whether the extension is connected and has listed its tabs, or the browser's own debugging port has
     /// answered. Written by the hub.
     pub extension_ready: AtomicBool,
+    /// Whether the person has stopped all clients of this browser. Written by the hub.
+    pub paused: AtomicBool,
     /// Written by the registry, for all browsers.
     open_port: Arc<Mutex<Option<OpenPortReport>>>,
 }
@@ -40,6 +42,7 @@ impl Connections {
             extension: Mutex::default(),
             pages: AtomicUsize::new(0),
             extension_ready: AtomicBool::new(false),
+            paused: AtomicBool::new(false),
             open_port,
         }
     }

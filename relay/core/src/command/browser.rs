@@ -44,6 +44,13 @@ impl Core {
                 check_bounds(request)?;
                 self.run_in_extension(caller, request, None)
             }
+            BrowserCommand::GrantPermissions
+            | BrowserCommand::SetPermission
+            | BrowserCommand::ResetPermissions
+                if self.out.is_paused() =>
+            {
+                Err(CdpError::Paused)
+            }
             BrowserCommand::GrantPermissions => self.grant_permissions(caller, request),
             BrowserCommand::SetPermission => self.set_permission(caller, request),
             BrowserCommand::ResetPermissions => self.reset_permissions(caller, request),

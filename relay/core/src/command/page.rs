@@ -21,6 +21,10 @@ impl Core {
     ) -> HandlerResult {
         let session_id = caller.session_id;
         if self.world.has_to_wait(session_id, tab_id, &request) {
+            if self.out.is_paused() && self.world.is_used_by(caller.client_id, tab_id) {
+                // It is not a library that sets this in every page.
+                return Err(CdpError::Paused);
+            }
             self.world.record_in_journal(session_id, &request);
             return Ok(Handled::empty());
         }

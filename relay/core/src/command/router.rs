@@ -87,6 +87,7 @@ impl Core {
         };
         // A client that leaves does not need a browser.
         let wants = link.is_absent()
+            && !self.out.is_paused()
             && link.launch_failure().is_none()
             && request.method != "Browser.close";
         if wants {
@@ -154,6 +155,9 @@ impl Core {
 
     fn dispatch(&mut self, caller: Caller, target: &Target, request: Request<'_>) -> HandlerResult {
         if self.world.link.is_absent() && request.method != "Browser.close" {
+            if self.out.is_paused() {
+                return Err(CdpError::Paused);
+            }
             let failure = self.world.link.launch_failure();
             return Err(failure.map_or(CdpError::ExtensionAbsent, |reason| {
                 CdpError::LaunchFailed(reason.to_owned())

@@ -108,8 +108,31 @@ impl Core {
     }
 
     pub(crate) fn send_call_error(&mut self, call: &PendingCall, error: &CdpError) {
-        if let Some(caller) = call.caller() {
+        let Some(caller) = call.caller() else {
+            return;
+        };
+        // Playwright would hide an error of this command from its user.
+        let throws = matches!(error, CdpError::Interrupted(_))
+            && call.client_method() == "Runtime.callFunctionOn";
+        if throws {
+            self.answer(caller, Ok(exception(error)));
+        } else {
             self.send_error(caller, error);
         }
     }
+}
+
+/// The result of code that cannot be run, or was interrupted.
+pub(crate) fn exception(error: &CdpError) -> Handled {
+    let exception = serde_json::json!({
+        "type": "object", "subtype": "error", "className": "Error",
+        "description": format!("Error: {error}"),
+    });
+    Handled::json(&serde_json::json!({
+        "result": exception,
+        "exceptionDetails": {
+            "exceptionId": 1, "text": "Uncaught", "lineNumber": 0, "columnNumber": 0,
+            "exception": exception,
+        },
+    }))
 }

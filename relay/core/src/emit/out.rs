@@ -55,6 +55,9 @@ pub(crate) struct Out {
     outputs: VecDeque<Output>,
     /// Without an extension, calls fail at once.
     is_connected: bool,
+    /// The person has stopped all clients of this browser: calls that would do something there fail
+    /// at once. Kept while the extension reconnects.
+    is_paused: bool,
     tab_call_timeout: Duration,
     command_timeout: Duration,
     /// Failed calls and commands of woken tabs. `Core::handle` processes both when the current
@@ -74,6 +77,7 @@ impl Out {
             calls: Calls::default(),
             outputs: VecDeque::new(),
             is_connected: false,
+            is_paused: false,
             tab_call_timeout: config.tab_call_timeout,
             command_timeout: config.command_timeout,
             failed: VecDeque::new(),
@@ -83,6 +87,14 @@ impl Out {
 
     pub(crate) fn set_connected(&mut self, is_connected: bool) {
         self.is_connected = is_connected;
+    }
+
+    pub(crate) fn is_paused(&self) -> bool {
+        self.is_paused
+    }
+
+    pub(crate) fn set_paused(&mut self, is_paused: bool) {
+        self.is_paused = is_paused;
     }
 
     pub(crate) fn push(&mut self, output: Output) {
@@ -98,10 +110,17 @@ impl Out {
         let id = self.ids.call();
         let deadline = self.deadline(call, &continuation);
         let pending = PendingCall::new(call, continuation, self.now, deadline);
-        if !self.is_connected {
+        let error = if self.is_paused && call.acts() {
+            Some(CdpError::Paused)
+        } else if self.is_connected {
+            None
+        } else {
+            Some(CdpError::ExtensionAbsent)
+        };
+        if let Some(error) = error {
             return self.queue_failed(FailedCall {
                 call: pending,
-                error: CdpError::ExtensionAbsent,
+                error,
                 is_answered: false,
             });
         }

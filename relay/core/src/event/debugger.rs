@@ -66,15 +66,10 @@ impl Core {
         if reason == "target_closed" {
             self.confirm_closing(tab_id);
         }
-        self.on_attachment_lost(tab_id, reason);
         if reason == "canceled_by_user" {
-            // The person took the tab back. Its sessions end, so that nothing attaches to it again
-            // by itself.
-            let params = serde_json::json!({ "reason": reason }).to_string();
-            for session_id in self.world.sessions.ids_on(&Target::Page(tab_id)) {
-                self.send_event(session_id, "Inspector.detached", &params);
-                self.end_session(session_id);
-            }
+            self.on_tab_released(tab_id);
+        } else {
+            self.on_attachment_lost(tab_id, reason);
         }
     }
 }

@@ -87,6 +87,8 @@ impl Core {
             "downloadCreated" => self.parse(params, Self::on_download_created),
             "downloadChanged" => self.parse(params, Self::on_download_changed),
             "tabDetached" => self.parse(params, |core, detached| core.on_tab_detached(&detached)),
+            "pause" => self.set_paused(true),
+            "resume" => self.set_paused(false),
             "closePort" => self.out.push(Output::ClosePort),
             other => tracing::debug!(method = other, "unknown message from the extension"),
         }
@@ -114,6 +116,8 @@ impl Core {
         }
         if self.world.link.take_expired_tabs(now) {
             self.remove_all_tabs();
+            // The browser has quit. It remembers by itself that the person has stopped clients.
+            self.out.set_paused(false);
         }
         match self.world.link.heartbeat(now) {
             Heartbeat::Quiet => {}

@@ -5,5 +5,6 @@ mod deadlines;
 mod debugger;
 mod downloads;
 mod link;
+mod pause;
 mod replies;
 mod tabs;

@@ -17,14 +17,15 @@ impl Core {
         if !self.world.link.is_greeting() {
             return;
         }
-        let (has_permissions, reports) = match serde_json::from_str::<TabList>(result) {
-            Ok(list) => (list.has_permissions(), list.into_tabs()),
+        let (has_permissions, is_paused, reports) = match serde_json::from_str::<TabList>(result) {
+            Ok(list) => (list.has_permissions(), list.is_paused(), list.into_tabs()),
             Err(error) => {
                 let reason = format!("the extension's list of tabs cannot be parsed: {error}");
                 return self.close_extension(&reason);
             }
         };
         self.world.link.become_ready();
+        self.set_paused(is_paused);
         self.update_download_watch(Continuation::Ignore);
         for tab_id in self.world.tabs.ids() {
             if self.is_listed(tab_id, &reports) {

@@ -24,7 +24,7 @@ pub mod target;
 pub mod wake;
 
 use crate::protocol::cdp::{self, Request};
-use crate::protocol::ids::{IdSource, SessionId, TabId, TargetId};
+use crate::protocol::ids::{ClientId, IdSource, SessionId, TabId, TargetId};
 use crate::protocol::methods::command::Command;
 use crate::protocol::methods::init::Replay;
 use crate::protocol::methods::{init, undo, waiting};
@@ -127,6 +127,11 @@ impl World {
         is_users
             && (tab.is_dormant() || !tab.is_used_by(session.client_id()))
             && waiting::can_wait(&request.method, &request.params)
+    }
+
+    pub fn is_used_by(&self, client_id: ClientId, tab_id: TabId) -> bool {
+        let tab = self.tabs.get(tab_id);
+        tab.is_some_and(|tab| tab.is_used_by(client_id))
     }
 
     /// Whether a client with a session in this tab uses it, so that it keeps its debugger.

@@ -18,6 +18,8 @@ pub struct PendingCall {
     deadline: Option<Now>,
     /// A CDP command, as opposed to a call to the browser itself.
     is_command: bool,
+    /// Whether it does something in the browser.
+    acts: bool,
     /// The page is being probed, because this call takes long.
     is_probed: bool,
 }
@@ -42,6 +44,7 @@ impl PendingCall {
             sent_at,
             deadline,
             is_command,
+            acts: call.acts(),
             is_probed: false,
         }
     }
@@ -89,6 +92,11 @@ impl PendingCall {
     /// Whether it closes or navigates a page.
     pub fn leaves_page(&self) -> bool {
         command::leaves_page(&self.method)
+    }
+
+    /// Whether something happens in the browser because of it.
+    pub fn acts(&self) -> bool {
+        self.acts
     }
 
     // ---- who waits for it ----

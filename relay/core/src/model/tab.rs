@@ -3,6 +3,7 @@
 mod awaited_document;
 mod child_contexts;
 mod document;
+mod release;
 mod translation;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,6 +41,9 @@ pub struct Tab {
     /// The clients that have sent more to this tab than their libraries send to every tab. A client
     /// enters with its first such command and leaves when it disconnects.
     used_by: BTreeSet<ClientId>,
+    /// The clients that knew this tab when the person took it back. A client leaves when it
+    /// disconnects.
+    released_from: BTreeSet<ClientId>,
     attachment: Attachment,
     contexts: Contexts,
     bootstraps: Bootstraps,
@@ -114,6 +118,7 @@ impl Tab {
             opener,
             created_by: None,
             used_by: BTreeSet::new(),
+            released_from: BTreeSet::new(),
             attachment: Attachment::Dormant,
             contexts: Contexts::default(),
             bootstraps: Bootstraps::default(),
@@ -212,6 +217,7 @@ impl Tab {
 
     pub fn remove_user(&mut self, client_id: ClientId) {
         self.used_by.remove(&client_id);
+        self.released_from.remove(&client_id);
     }
 
     // ---- the debugger ----

@@ -42,6 +42,11 @@ impl Tabs {
         self.map.keys().copied().collect()
     }
 
+    /// The tabs that the person took back from clients can be used again.
+    pub fn forget_releases(&mut self) {
+        self.map.values_mut().for_each(Tab::forget_releases);
+    }
+
     pub fn len(&self) -> usize {
         self.map.len()
     }

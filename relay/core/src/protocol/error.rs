@@ -54,6 +54,15 @@ pub enum CdpError {
     Detached(String),
     #[error("The tab was closed.")]
     TabClosed,
+    /// The person has stopped all clients of this browser.
+    #[error("The person stopped this. Ask them before you go on.")]
+    Paused,
+    /// The person has taken one tab back.
+    #[error("The tab was detached by the person. Ask them before you use it again.")]
+    Released,
+    /// As one of the two above, for a command that Chrome had already received.
+    #[error("{0} This command was running; its outcome is unknown.")]
+    Interrupted(Box<CdpError>),
     #[error(
         "The tab shows {0}, and Chrome does not let extensions use that page. Navigate the tab elsewhere with Page.navigate, or close it."
     )]
@@ -80,6 +89,12 @@ impl CdpError {
         }
     }
 
+    /// For a command that was in flight when this happened.
+    #[must_use]
+    pub fn interrupting(self) -> Self {
+        Self::Interrupted(Box::new(self))
+    }
+
     pub fn code(&self) -> i64 {
         match self {
             Self::NotJson(_) => -32700,
@@ -99,6 +114,9 @@ impl CdpError {
             | Self::PageCrashed
             | Self::Detached(_)
             | Self::TabClosed
+            | Self::Paused
+            | Self::Released
+            | Self::Interrupted(_)
             | Self::Restricted(_)
             | Self::Refused(_) => -32000,
         }

@@ -96,6 +96,25 @@ impl Call<'_> {
         }
     }
 
+    /// Whether something happens in the browser because of it. The others list, release and clean
+    /// up.
+    pub fn acts(&self) -> bool {
+        match self {
+            Self::AttachTab { .. }
+            | Self::CreateTab { .. }
+            | Self::CloseTab { .. }
+            | Self::ActivateTab { .. }
+            | Self::CdpCommand { .. }
+            | Self::BrowserCommand { .. } => true,
+            Self::ListTabs
+            | Self::DetachTab { .. }
+            | Self::WatchDownloads { .. }
+            | Self::ControlDownload { .. }
+            // Also undoes what a client has set.
+            | Self::SetPermissions { .. } => false,
+        }
+    }
+
     pub fn to_text(&self, id: CallId) -> String {
         let name = self.name();
         let mut text = String::with_capacity(128);
@@ -271,6 +290,9 @@ pub enum TabList {
         /// Chrome has rules for permissions that outlived a service worker or a relay.
         #[serde(default)]
         has_permissions: bool,
+        /// The person has stopped all clients.
+        #[serde(default)]
+        paused: bool,
     },
     Bare(Vec<TabReport>),
 }
@@ -284,6 +306,10 @@ impl TabList {
                 ..
             }
         )
+    }
+
+    pub fn is_paused(&self) -> bool {
+        matches!(self, Self::Named { paused: true, .. })
     }
 
     pub fn into_tabs(self) -> Vec<TabReport> {

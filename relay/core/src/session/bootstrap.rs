@@ -183,11 +183,15 @@ impl Core {
     /// destroyed and created again for that session.
     pub(crate) fn on_helper_failed(&mut self, session_id: SessionId, context: i64) {
         let session = self.world.sessions.get(session_id);
-        let tab_id = session
+        let debuggee = session
             .filter(|session| session.has_enabled("Runtime"))
-            .and_then(|session| session.target().tab_id());
-        let tab = tab_id.and_then(|id| self.world.tabs.get(id));
-        let context = tab.and_then(|tab| tab.contexts().by_announced(context));
+            .and_then(|session| session.target().debuggee());
+        let Some(debuggee) = debuggee else {
+            return;
+        };
+        let tab = self.world.tabs.get(debuggee.tab_id);
+        let contexts = tab.and_then(|tab| tab.contexts_of(debuggee.child_id.as_ref()));
+        let context = contexts.and_then(|contexts| contexts.by_announced(context));
         let Some(context) = context.cloned() else {
             return;
         };

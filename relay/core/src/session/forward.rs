@@ -18,6 +18,10 @@ impl Core {
         debuggee: &Debuggee,
         request: &Request<'_>,
     ) -> HandlerResult {
+        if let Some(error) = self.find_refusal(caller, debuggee.tab_id) {
+            self.refuse(caller, request, error);
+            return Ok(Handled::Later);
+        }
         self.note_use(caller.session_id, debuggee.tab_id, request);
         let tab = self.world.tabs.get(debuggee.tab_id);
         let is_crashed = debuggee.child_id.is_none() && tab.is_some_and(|tab| tab.is_crashed());

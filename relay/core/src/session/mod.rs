@@ -12,6 +12,7 @@ mod failures;
 mod forward;
 mod interception;
 mod permissions;
+mod refusal;
 mod release;
 mod retract;
 mod scripts;

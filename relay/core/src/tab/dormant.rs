@@ -105,6 +105,10 @@ impl Core {
         tab_id: TabId,
         request: Request<'_>,
     ) -> HandlerResult {
+        if let Some(error) = self.find_refusal(caller, tab_id) {
+            self.refuse(caller, &request, error);
+            return Ok(Handled::Later);
+        }
         self.note_use(caller.session_id, tab_id, &request);
         let tab = self.world.tabs.get(tab_id).ok_or(CdpError::TabClosed)?;
         if tab.is_dormant() {

@@ -3,6 +3,7 @@
 //! elsewhere, activated and closed. Every other command fails, and code throws the reason.
 
 use crate::Core;
+use crate::emit::messages::exception;
 use crate::emit::out::{Handled, HandlerResult, reply_to};
 use crate::model::calls::{Continuation, Note};
 use crate::protocol::cdp::Request;
@@ -100,15 +101,5 @@ fn refusal_of_evaluation(method: &str, error: &CdpError) -> Option<Handled> {
     if !matches!(method, "Runtime.evaluate" | "Runtime.callFunctionOn") {
         return None;
     }
-    let exception = serde_json::json!({
-        "type": "object", "subtype": "error", "className": "Error",
-        "description": format!("Error: {error}"),
-    });
-    Some(Handled::json(&serde_json::json!({
-        "result": exception,
-        "exceptionDetails": {
-            "exceptionId": 1, "text": "Uncaught", "lineNumber": 0, "columnNumber": 0,
-            "exception": exception,
-        },
-    })))
+    Some(exception(error))
 }

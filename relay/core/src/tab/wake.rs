@@ -324,8 +324,13 @@ impl Core {
     }
 
     fn fail_waiting(&mut self, waiting: impl IntoIterator<Item = Waiting>, error: &CdpError) {
+        let is_refusal = matches!(error, CdpError::Paused | CdpError::Released);
         let error = explain_attach_error(error);
         for Waiting { caller, request } in waiting {
+            if is_refusal {
+                self.refuse(caller, &request, error.clone());
+                continue;
+            }
             self.send_error(caller, &error);
             if let Some(context) = helper_context(&request) {
                 self.on_helper_failed(caller.session_id, context);
@@ -336,7 +341,10 @@ impl Core {
 
 /// Chrome's reason, and what the person can do about it.
 fn explain_attach_error(error: &CdpError) -> CdpError {
-    if matches!(error, CdpError::Restricted(_)) {
+    if matches!(
+        error,
+        CdpError::Restricted(_) | CdpError::Paused | CdpError::Released
+    ) {
         return error.clone();
     }
     let reason = error.to_string();

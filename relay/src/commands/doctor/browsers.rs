@@ -33,6 +33,12 @@ fn connected(browser: &BrowserReport) -> Finding {
     if let Some(url) = &browser.url {
         return ok(format!("{name} is connected, at {url}."));
     }
+    if browser.paused {
+        return note(
+            format!("{name} is connected, and you have stopped all clients there."),
+            "To let them go on, choose Resume in the extension's popup.",
+        );
+    }
     match browser.extension.as_str() {
         version if version == OWN_VERSION || version.is_empty() => {
             ok(format!("{name} is connected."))
@@ -142,6 +148,7 @@ mod tests {
             url: Some(format!("http://127.0.0.1:{port}")),
             extension: String::new(),
             connected: false,
+            paused: false,
             launches: false,
             ownership: Some(ownership),
             tabs: 0,
@@ -165,6 +172,18 @@ mod tests {
         assert_eq!(other.severity, Severity::Note);
         assert!(other.text.contains("version 0.0.9 of the extension"));
         assert!(other.fix.unwrap().contains("`tabwire install-extension`"));
+    }
+
+    #[test]
+    fn browser_in_which_clients_are_stopped_says_how_they_go_on() {
+        let paused = connected(&BrowserReport {
+            url: None,
+            connected: true,
+            paused: true,
+            ..report(Ownership::Attached, 1)
+        });
+        assert_eq!(paused.severity, Severity::Note);
+        assert!(paused.fix.unwrap().contains("Resume"));
     }
 
     #[tokio::test]

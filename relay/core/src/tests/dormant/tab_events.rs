@@ -105,18 +105,6 @@ fn reports_the_load_of_a_page_that_lost_its_debugger_while_loading() {
 }
 
 #[test]
-fn sessions_end_when_the_user_cancels_the_debugger() {
-    let (mut script, page, _) = initialized_page();
-    script.make_live(&page);
-    script.detach_debugger(1, "canceled_by_user");
-    let received = script.received(&page);
-    let detached = received.event("Inspector.detached");
-    assert_eq!(detached["reason"], "canceled_by_user");
-    assert!(received.has_event("Target.detachedFromTarget"));
-    assert!(script.calls().is_empty(), "nothing is attached again");
-}
-
-#[test]
 fn replaced_tab_is_a_new_target() {
     let mut script = Script::with_tabs(1);
     let (client, _) = script.auto_attached_client();

@@ -20,6 +20,7 @@ pub struct Browser {
     last_tab: i64,
     /// How many rules for permissions of sites there are, and the call that has set them.
     permissions: (u64, usize),
+    is_paused: bool,
 }
 
 #[derive(Default)]
@@ -88,6 +89,7 @@ impl Browser {
             tabs: (1..=count).map(|id| (id, FakeTab::default())).collect(),
             last_tab: count,
             permissions: (0, 0),
+            is_paused: false,
         }
     }
 
@@ -108,7 +110,10 @@ impl Browser {
 
     /// The reply to `listTabs`.
     pub fn report(&self) -> Value {
-        json!({ "tabs": self.report_tabs(), "hasPermissions": self.has_permissions() })
+        json!({
+            "tabs": self.report_tabs(), "hasPermissions": self.has_permissions(),
+            "paused": self.is_paused,
+        })
     }
 
     fn report_tabs(&self) -> Vec<Value> {
@@ -154,6 +159,14 @@ impl Browser {
         self.tabs.values_mut().for_each(FakeTab::detach);
     }
 
+    /// The person stops all clients, which detaches the debugger, or lets them go on.
+    pub fn set_paused(&mut self, is_paused: bool) {
+        self.is_paused = is_paused;
+        if is_paused {
+            self.detach_all();
+        }
+    }
+
     // ---- what the relay calls ----
 
     /// Executes a call. Returns the debugger events that precede the reply, and the result, or
@@ -161,6 +174,7 @@ impl Browser {
     pub fn execute(&mut self, call: &Call) -> Option<(Vec<Event>, Value)> {
         let mut result = json!({});
         match call.name() {
+            "attachTab" | "createTab" | "closeTab" | "cdpCommand" if self.is_paused => return None,
             "attachTab" => self.tabs.get_mut(&call.tab())?.attached = true,
             "detachTab" => {
                 self.detach(call.tab());

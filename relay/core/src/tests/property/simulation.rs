@@ -62,6 +62,7 @@ impl Simulation {
             Step::RestrictTab(n) => self.restrict_tab(n),
             Step::RemoveTab(n) => self.remove_tab(n),
             Step::DetachDebugger { tab, by_user } => self.detach_debugger(tab, by_user),
+            Step::SetPaused(is_paused) => self.set_paused(is_paused),
         }
     }
 
@@ -307,6 +308,12 @@ impl Simulation {
             let params = json!({ "tabId": tab, "reason": reason });
             self.extension_event("tabDetached", params);
         }
+    }
+
+    fn set_paused(&mut self, is_paused: bool) {
+        self.browser.set_paused(is_paused);
+        let method = if is_paused { "pause" } else { "resume" };
+        self.extension_event(method, json!({}));
     }
 
     // ---- faults and time ----

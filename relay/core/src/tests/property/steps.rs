@@ -36,6 +36,8 @@ pub enum Step {
         tab: usize,
         by_user: bool,
     },
+    /// The person stops all clients, or lets them go on.
+    SetPaused(bool),
     DebuggerEvent {
         tab: usize,
         kind: usize,
@@ -105,5 +107,6 @@ fn tab_step() -> impl Strategy<Value = Step> {
         1 => select().prop_map(Step::RemoveTab),
         2 => (select(), any::<bool>())
             .prop_map(|(tab, by_user)| Step::DetachDebugger { tab, by_user }),
+        2 => any::<bool>().prop_map(Step::SetPaused),
     ]
 }

@@ -176,6 +176,10 @@ impl Script {
             .is_some_and(Tab::is_live)
     }
 
+    pub fn is_paused(&self) -> bool {
+        self.core.is_paused()
+    }
+
     /// The tabs that this client uses.
     pub fn tabs_in_use(&self, client: ClientId) -> Vec<i64> {
         let mut in_use = self.core.tabs_in_use();

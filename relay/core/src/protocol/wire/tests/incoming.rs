@@ -184,7 +184,7 @@ fn replaced_tab_identifies_the_old_tab_and_describes_the_new_one() {
 
 #[test]
 fn some_events_have_no_parameters() {
-    for name in ["pong", "closePort"] {
+    for name in ["pong", "pause", "resume", "closePort"] {
         let text = text(name);
         let messages = parse_frame(&text).unwrap();
         assert_eq!(messages.len(), 1);
@@ -241,6 +241,16 @@ fn list_of_tabs_reports_rules_for_permissions() {
         let messages = parse_frame(&text).unwrap();
         let list: TabList = serde_json::from_str(messages[0].result.unwrap().get()).unwrap();
         assert_eq!(list.has_permissions(), expected, "{name}");
+    }
+}
+
+#[test]
+fn list_of_tabs_reports_that_the_person_has_stopped_clients() {
+    for (name, expected) in [("reply-listTabs", false), ("reply-listTabs-paused", true)] {
+        let text = text(name);
+        let messages = parse_frame(&text).unwrap();
+        let list: TabList = serde_json::from_str(messages[0].result.unwrap().get()).unwrap();
+        assert_eq!(list.is_paused(), expected, "{name}");
     }
 }
 
