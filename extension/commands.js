@@ -11,6 +11,7 @@ import { checkOf, mayUploadFolder, refuseHiddenFolder } from './folder_upload.js
 import { hasPermissions, setPermissions } from './permissions.js';
 import { checkNotPaused, isPaused } from './pause.js';
 import { checkNavigation, isRestricted, RESTRICTION } from './policy.js';
+import { groupTab } from './tab_groups.js';
 import { describeTab } from './tab_reports.js';
 import { activateTab, createTab, listTabs, loadDiscarded } from './tabs.js';
 
@@ -28,6 +29,15 @@ async function waitForReason(error) {
     await new Promise((resolve) => setTimeout(resolve, DETACH_REPORT_MS));
   }
   throw error;
+}
+
+/** The agent does not wait until its tab is in a group. @param {number} tabId @param {string} [group] */
+async function describeCreated(tabId, group) {
+  const report = await describeTab(tabId);
+  if (group) {
+    groupTab(tabId, group);
+  }
+  return report;
 }
 
 /** @type {Record<string, (params: any) => unknown>} */
@@ -67,6 +77,7 @@ const handlers = {
     active = false,
     attach: attaches = true,
     window,
+    group,
   }) => {
     if (isRestricted(url)) {
       const isValid = URL.canParse(url);
@@ -75,7 +86,7 @@ const handlers = {
     }
     const tabId = await createTab({ url, newWindow, active, window });
     if (!attaches) {
-      return describeTab(tabId);
+      return describeCreated(tabId, group);
     }
     try {
       await attachUnlessPaused(tabId);
@@ -85,7 +96,7 @@ const handlers = {
       throw error;
     }
     onTabUsed(tabId, url);
-    return describeTab(tabId);
+    return describeCreated(tabId, group);
   },
 
   closeTab: async ({ tabId }) => {

@@ -212,10 +212,13 @@ impl Hub {
         match message {
             ToHub::ClientOpened(client, to, outbox) => {
                 self.clients.insert(client, outbox);
+                let clients = &self.connections.clients;
+                let (program, group) = (clients.program_of(client), clients.group_of(client));
                 self.feed(Input::ClientOpened {
                     client,
                     connection: to.as_connection(),
-                    program: self.connections.clients.program_of(client),
+                    program,
+                    group: group.as_deref(),
                 });
             }
             ToHub::ClientText(client, text) => {

@@ -56,6 +56,8 @@ export class FakeBrowser {
   attached = new Set();
   /** @type {Map<number, object>} */
   windows = new Map();
+  /** @type {Map<number, { windowId: number, title?: string }>} Groups exist as long as their tabs. */
+  groups = new Map();
   /** The cookies of the profile, as `chrome.cookies` describes them. */
   cookies = [];
   /** The browser's list of downloads. */
@@ -151,6 +153,17 @@ export class FakeBrowser {
     return {
       debugger: this.#makeDebugger(),
       tabs: this.#makeTabs(),
+      tabGroups: {
+        get: this.#api('tabGroups.get', (id) => {
+          if (![...this.tabs.values()].some(({ groupId }) => groupId === id)) {
+            throw new Error(`No group with id: ${id}.`);
+          }
+          return { id, ...this.groups.get(id) };
+        }),
+        update: this.#api('tabGroups.update', (id, change) =>
+          Object.assign(this.groups.get(id), change),
+        ),
+      },
       webNavigation: {
         onCreatedNavigationTarget: new FakeEvent(),
         onCommitted: new FakeEvent(),
@@ -300,6 +313,14 @@ export class FakeBrowser {
       create: this.#api('tabs.create', ({ url }) => this.openTab({ url })),
       update: this.#api('tabs.update', getTab),
       reload: this.#api('tabs.reload', getTab),
+      group: this.#api('tabs.group', ({ tabIds, groupId, createProperties }) => {
+        const id = groupId ?? this.groups.size + 70;
+        if (groupId === undefined) {
+          this.groups.set(id, { windowId: createProperties.windowId });
+        }
+        this.tabs.get(tabIds).groupId = id;
+        return id;
+      }),
       remove: this.#api('tabs.remove', (id) => {
         getTab(id);
         this.closeTab(id);

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { until } from '../harness/processes.mjs';
-import { FakeBrowser, FakePort, settle } from './fake_chrome.mjs';
+import { FakeBrowser, settle } from './fake_chrome.mjs';
 import { FakeSocket } from './fake_socket.mjs';
 import {
   acceptSocket,
@@ -11,18 +11,12 @@ import {
   badgeText,
   browserWithTabs,
   call,
+  openPopup,
   startConnected,
   startWorker,
 } from './worker.mjs';
 
 const STOPPED = 'The person stopped this. Ask them before you go on.';
-
-async function openPopup(browser) {
-  const popup = new FakePort();
-  browser.chrome.runtime.onConnect.fire(popup);
-  await settle();
-  return popup;
-}
 
 async function send(popup, type) {
   popup.onMessage.fire({ type });

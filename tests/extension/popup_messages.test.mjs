@@ -5,7 +5,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { FakeBrowser, FakePort, settle } from './fake_chrome.mjs';
+import { FakeBrowser, settle } from './fake_chrome.mjs';
 import { FakeSocket } from './fake_socket.mjs';
 import { SECRET } from '../harness/handshake.mjs';
 import {
@@ -13,18 +13,12 @@ import {
   attachTabs,
   badgeText,
   browserWithTabs,
+  openPopup,
   sendChallenge,
   startConnected,
   startWorker,
   tabDetached,
 } from './worker.mjs';
-
-async function openPopup(browser) {
-  const popup = new FakePort();
-  browser.chrome.runtime.onConnect.fire(popup);
-  await settle();
-  return popup;
-}
 
 async function send(popup, message) {
   popup.onMessage.fire(message);

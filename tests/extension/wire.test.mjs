@@ -20,7 +20,7 @@ import {
   startListed,
   used,
 } from './wire_fixtures.mjs';
-import { startConnected, startWorker } from './worker.mjs';
+import { openPopup, startConnected, startWorker } from './worker.mjs';
 
 const CHILD = '0F1E2D3C4B5A69788796A5B4C3D2E1F0';
 /** The secret, nonces and proofs of the handshake in the fixtures. */
@@ -88,13 +88,6 @@ test('status', async (t) => {
   socket.receive(await fixture('status-openPort', 'to-extension'));
   assert.deepEqual(status().openPort, { port: 9222, until: 1_795_012_320_000 });
 });
-
-async function openPopup(browser) {
-  const popup = new FakePort();
-  browser.chrome.runtime.onConnect.fire(popup);
-  await settle();
-  return popup;
-}
 
 test('cdpEvent of a page', async () => {
   const browser = browserWith();
@@ -373,6 +366,14 @@ test('createTab in a new window', async () => {
   assert.deepEqual(browser.callsTo('windows.create'), [
     [{ url: 'about:blank', focused: false, left: 33, top: 44, width: 640, height: 480 }],
   ]);
+});
+
+test('createTab for an agent with a tab group', async () => {
+  const browser = browserWith();
+  browser.windows.set(1, { type: 'normal' });
+  const socket = await startListed(browser);
+  await callWorker('createTab-group', socket);
+  assert.equal([...browser.groups.values()][0].title, 'claude-code');
 });
 
 test('closeTab', async () => {

@@ -6,7 +6,7 @@
  */
 
 import { register } from 'node:module';
-import { FakeBrowser, settle } from './fake_chrome.mjs';
+import { FakeBrowser, FakePort, settle } from './fake_chrome.mjs';
 import { FakeSocket } from './fake_socket.mjs';
 import { challenge, factsOf, newNonce, welcome } from '../harness/handshake.mjs';
 
@@ -126,4 +126,12 @@ export const BADGE_DELAY_MS = 200;
 export async function badgeText(browser) {
   await new Promise((resolve) => setTimeout(resolve, BADGE_DELAY_MS + 10));
   return browser.callsTo('action.setBadgeText').at(-1)?.[0].text;
+}
+
+/** The user opens the popup. */
+export async function openPopup(browser) {
+  const popup = new FakePort();
+  browser.chrome.runtime.onConnect.fire(popup);
+  await settle();
+  return popup;
 }

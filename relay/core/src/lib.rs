@@ -65,7 +65,8 @@ impl Core {
                 client,
                 connection,
                 program,
-            } => self.on_client_opened(client, connection, program),
+                group,
+            } => self.on_client_opened(client, connection, program, group),
             Input::ClientText(client_id, text) => self.on_client_text(client_id, text, now),
             Input::ClientClosed(client_id) => self.on_client_closed(client_id),
             Input::ExtensionOpened {

@@ -46,6 +46,7 @@ pub async fn run(
     };
     let info = ClientInfo {
         name: client_name(&headers),
+        names_itself: false,
         process: None,
         peer: None,
         admission,

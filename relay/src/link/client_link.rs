@@ -57,6 +57,7 @@ impl Candidate {
     fn info(&self) -> ClientInfo {
         ClientInfo {
             name: client_name(&self.headers),
+            names_itself: self.headers.contains_key(CLIENT_NAME),
             process: None,
             peer: Some(self.peer),
             admission: self.admission,

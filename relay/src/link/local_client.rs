@@ -135,6 +135,7 @@ mod tests {
         let connections = Arc::new(connections);
         let info = ClientInfo {
             name: String::new(),
+            names_itself: false,
             process: None,
             peer: None,
             admission: Admission::Token { generation: 1 },

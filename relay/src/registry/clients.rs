@@ -20,6 +20,8 @@ use crate::link::outbox::Outbox;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientInfo {
     pub name: String,
+    /// Whether it has chosen this name, as agents do. Otherwise it is its library's.
+    pub names_itself: bool,
     pub process: Option<Process>,
     /// The other end of its connection.
     pub peer: Option<Peer>,
@@ -204,6 +206,14 @@ impl Clients {
         }
     }
 
+    /// The name of the tab group for the tabs that a client creates: what it calls itself, without
+    /// its version. A client that does not name itself has none.
+    pub fn group_of(&self, id: ClientId) -> Option<String> {
+        let client = self.map.get(&id)?;
+        let name = without_version(&client.info.name).to_owned();
+        client.info.names_itself.then_some(name)
+    }
+
     /// What people call this client, with its process if that is known.
     pub fn display_name(&self, id: ClientId) -> Option<String> {
         let client = self.map.get(&id)?;
@@ -237,6 +247,14 @@ impl Clients {
             browser,
             connected,
         }
+    }
+}
+
+/// `claude-code 2.1` is the version 2.1 of `claude-code`.
+fn without_version(name: &str) -> &str {
+    match name.rsplit_once(' ') {
+        Some((rest, last)) if last.starts_with(|c: char| c.is_ascii_digit()) => rest.trim_end(),
+        _ => name,
     }
 }
 

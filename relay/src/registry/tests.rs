@@ -16,6 +16,7 @@ fn connections(mode: ClientMode) -> Arc<Connections> {
 fn take(connections: &Arc<Connections>) -> Option<ClientSlot> {
     let info = ClientInfo {
         name: "a client".to_owned(),
+        names_itself: false,
         process: None,
         peer: None,
         admission: Admission::Token { generation: 0 },
@@ -191,4 +192,27 @@ async fn browser_stays_until_the_one_that_replaces_it_has_connected() {
         registry.take_extension_slot(old, false).is_err(),
         "replaced"
     );
+}
+
+#[test]
+fn tab_group_of_a_client_is_the_name_that_it_chose_without_its_version() {
+    let connections = connections(ClientMode::MultiClient);
+    for (name, names_itself, expected) in [
+        ("claude-code 2.1.0", true, Some("claude-code")),
+        ("my agent", true, Some("my agent")),
+        ("7", true, Some("7")),
+        ("Playwright/1.65.0 (x64)", false, None),
+    ] {
+        let info = ClientInfo {
+            name: name.to_owned(),
+            names_itself,
+            process: None,
+            peer: None,
+            admission: Admission::Token { generation: 0 },
+            named_browser: false,
+        };
+        let slot = Clients::take_slot(&connections, info).unwrap();
+        let group = connections.clients.group_of(slot.client);
+        assert_eq!(group.as_deref(), expected, "{name}");
+    }
 }

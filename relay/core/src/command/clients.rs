@@ -10,6 +10,7 @@ impl Core {
         client_id: ClientId,
         connection: Connection<'_>,
         program: ClientId,
+        group: Option<&str>,
     ) {
         let root = self.out.ids.session();
         let target = match connection {
@@ -19,6 +20,9 @@ impl Core {
         let is_request = connection == Connection::Request;
         let clients = &mut self.world.clients;
         clients.open(client_id, root, is_request, program);
+        if let Some(name) = group {
+            clients.set_group(client_id, name);
+        }
         let Some(target) = target else {
             // It was closed after the shell had looked it up.
             return self.close_with_target(client_id);

@@ -236,6 +236,7 @@ impl Core {
             active: params.background == Some(false) || params.focus == Some(true),
             attach: self.world.clients.owns_tabs(caller.client_id),
             window: window.as_deref(),
+            group: self.world.clients.group(caller.client_id),
         };
         self.out.call(&call, Continuation::Created { caller });
         Ok(Handled::Later)

@@ -13,6 +13,8 @@ struct Client {
     is_request: bool,
     /// The first client of the same program, or itself.
     program: ClientId,
+    /// The name of the tab group for the tabs that it creates.
+    group: Option<String>,
     /// Messages received while the extension was connecting, in order.
     deferred: Vec<Deferred>,
     deferred_bytes: usize,
@@ -39,6 +41,7 @@ impl Clients {
             root,
             is_request,
             program,
+            group: None,
             deferred: Vec::new(),
             deferred_bytes: 0,
         };
@@ -65,6 +68,16 @@ impl Clients {
     /// Whether the tabs that this client creates are its own.
     pub fn owns_tabs(&self, id: ClientId) -> bool {
         self.map.get(&id).is_none_or(|client| !client.is_request)
+    }
+
+    pub fn set_group(&mut self, id: ClientId, name: &str) {
+        if let Some(client) = self.map.get_mut(&id) {
+            client.group = Some(name.to_owned());
+        }
+    }
+
+    pub fn group(&self, id: ClientId) -> Option<&str> {
+        self.map.get(&id)?.group.as_deref()
     }
 
     pub fn is_empty(&self) -> bool {

@@ -22,6 +22,8 @@ pub enum Input<'a> {
         connection: Connection<'a>,
         /// The first client of the same program, or itself.
         program: ClientId,
+        /// What the tab group of the tabs that it creates is called. `None`: they are in no group.
+        group: Option<&'a str>,
     },
     ClientText(ClientId, &'a str),
     ClientClosed(ClientId),

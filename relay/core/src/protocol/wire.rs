@@ -29,6 +29,8 @@ pub enum Call<'a> {
         attach: bool,
         /// Size, position and state of the new window.
         window: Option<&'a RawValue>,
+        /// The name of the tab group that it belongs into.
+        group: Option<&'a str>,
     },
     CloseTab {
         tab: TabId,
@@ -133,6 +135,7 @@ impl Call<'_> {
                 active,
                 attach,
                 window,
+                group,
             } => {
                 let url = serde_json::Value::from(*url);
                 let _ = write!(
@@ -141,6 +144,9 @@ impl Call<'_> {
                 );
                 if let Some(window) = window {
                     let _ = write!(text, ",\"window\":{window}");
+                }
+                if let Some(group) = group {
+                    let _ = write!(text, ",\"group\":{}", serde_json::Value::from(*group));
                 }
                 text.push('}');
             }

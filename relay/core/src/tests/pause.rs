@@ -192,6 +192,9 @@ fn client_connects_and_lists_tabs_during_a_pause_and_is_stopped_too() {
     let targets = script.request(client, "Target.getTargets", json!({}));
     assert_eq!(targets["targetInfos"][0]["targetId"], "T1");
     assert_stopped(&mut script, &page, "Page.reload", json!({}));
+    // It does not use the tab because of that: Puppeteer's size still waits, as in any other tab.
+    let size = json!({ "width": 1, "height": 1, "deviceScaleFactor": 1, "mobile": false });
+    script.request(&page, "Emulation.setDeviceMetricsOverride", size);
 }
 
 /// Connects the browser again as the extension does after its worker was stopped.

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::script::{ClientId, Script, attached_tab, tab};
+use crate::Connection;
 
 /// The parameters of `Target.setAutoAttach` as Puppeteer sends them: tab targets instead of pages.
 fn auto_attach_to_tabs() -> Value {
@@ -217,4 +218,20 @@ fn closes_tabs_whose_client_left_while_the_browser_was_away() {
     script.connect_browser(vec![tab(1), tab(9)]);
     assert_eq!(script.next_call("closeTab").tab(), 9);
     assert!(script.calls().is_empty(), "the user's own tab stays open");
+}
+
+#[test]
+fn tabs_of_a_client_with_a_group_are_created_for_it() {
+    let mut script = Script::with_tabs(0);
+    for group in ["claude-code", "\"}"] {
+        let client = script.connect_grouped_client(Connection::Browser, group);
+        let params = json!({ "url": "about:blank" });
+        script.send(client, "Target.createTarget", params.clone());
+        let call = script.next_call("createTab");
+        assert_eq!(call.params()["group"], group);
+        let other = script.connect_client();
+        script.send(other, "Target.createTarget", params);
+        let call = script.next_call("createTab");
+        assert!(call.params().get("group").is_none());
+    }
 }

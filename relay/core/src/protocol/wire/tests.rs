@@ -57,6 +57,7 @@ const TO_EXTENSION: &[&str] = &[
     "closeTab",
     "controlDownload",
     "createTab",
+    "createTab-group",
     "createTab-window",
     "detachTab",
     "listTabs",

@@ -51,12 +51,28 @@ impl Script {
 
     /// `program`: the first client of the same program.
     pub fn connect_client_of(&mut self, program: ClientId, connection: Connection<'_>) -> ClientId {
+        self.open_client(program, connection, None)
+    }
+
+    /// A client whose tabs belong into a tab group.
+    pub fn connect_grouped_client(&mut self, connection: Connection<'_>, group: &str) -> ClientId {
+        let client = ClientId(self.last_client + 1);
+        self.open_client(client, connection, Some(group))
+    }
+
+    fn open_client(
+        &mut self,
+        program: ClientId,
+        connection: Connection<'_>,
+        group: Option<&str>,
+    ) -> ClientId {
         self.last_client += 1;
         let client = ClientId(self.last_client);
         self.input(Input::ClientOpened {
             client,
             connection,
             program,
+            group,
         });
         client
     }

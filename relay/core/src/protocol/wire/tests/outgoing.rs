@@ -25,6 +25,15 @@ fn calls_match_their_fixtures() {
         active: false,
         attach: true,
         window: None,
+        group: None,
+    };
+    let create_in_group = Call::CreateTab {
+        url: "https://example.org/",
+        new_window: false,
+        active: false,
+        attach: true,
+        window: None,
+        group: Some("claude-code"),
     };
     let place = r#"{"left":33,"top":44,"width":640,"height":480}"#;
     let create_window = Call::CreateTab {
@@ -33,6 +42,7 @@ fn calls_match_their_fixtures() {
         active: false,
         attach: true,
         window: Some(serde_json::from_str(place).unwrap()),
+        group: None,
     };
     let window_of_tab = Call::BrowserCommand {
         method: "Browser.getWindowForTarget",
@@ -56,6 +66,7 @@ fn calls_match_their_fixtures() {
         ("watchDownloads", 12, Call::WatchDownloads { enabled: true }),
         ("controlDownload", 13, take_download),
         ("setPermissions", 14, Call::SetPermissions { rules }),
+        ("createTab-group", 15, create_in_group),
     ] {
         assert_text(name, &call.to_text(CallId(id)));
     }
