@@ -36,7 +36,7 @@ test('pausing notifies the relay, then detaches every tab, and shows it', async 
   assert.deepEqual(socket.messages, [{ method: 'pause' }]);
   assert.deepEqual([...browser.attached], []);
   assert.equal(popup.posted.at(-1).isPaused, true);
-  assert.equal(badgeText(browser), 'II');
+  assert.equal(await badgeText(browser), 'II');
   await send(popup, 'pause');
   assert.equal(socket.messages.length, 1, 'the relay knows it already');
 });
