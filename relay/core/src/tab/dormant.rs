@@ -20,11 +20,7 @@ impl Core {
         request: &Request<'_>,
         init: &Init,
     ) -> HandlerResult {
-        match Command::classify(&request.method) {
-            Command::Enable("Fetch") => drop(self.set_interception(session_id, request)?),
-            Command::Disable("Fetch") => self.clear_interception(session_id),
-            _ => {}
-        }
+        self.switch_interception(session_id, request)?;
         let result = match init.answer {
             Answer::FrameTree => {
                 let tab = self.world.tabs.get(tab_id).ok_or(CdpError::TabClosed)?;
@@ -42,6 +38,20 @@ impl Core {
         }
         self.switch_dormant(session_id, tab_id, request, init);
         Ok(Handled::Reply(result))
+    }
+
+    /// Notes which requests a session of a dormant page or frame wants to be paused on waking.
+    pub(crate) fn switch_interception(
+        &mut self,
+        session_id: SessionId,
+        request: &Request<'_>,
+    ) -> Result<(), CdpError> {
+        match Command::classify(&request.method) {
+            Command::Enable("Fetch") => drop(self.set_interception(session_id, request)?),
+            Command::Disable("Fetch") => self.clear_interception(session_id),
+            _ => {}
+        }
+        Ok(())
     }
 
     /// Applies the switch of an init command, and sends the events that follow from it.

@@ -51,11 +51,7 @@ impl Core {
         request: &Request<'_>,
         init: &Init,
     ) -> HandlerResult {
-        match Command::classify(&request.method) {
-            Command::Enable("Fetch") => drop(self.set_interception(session_id, request)?),
-            Command::Disable("Fetch") => self.clear_interception(session_id),
-            _ => {}
-        }
+        self.switch_interception(session_id, request)?;
         let result = match init.answer {
             Answer::FrameTree => {
                 let frame = self.describe_dormant_frame(tab_id, child_id);
