@@ -44,6 +44,36 @@ async fn each_page_has_a_websocket_of_its_own() {
 }
 
 #[tokio::test]
+async fn frames_of_another_process_have_websockets_too() {
+    let relay = Relay::start(&[]).await;
+    let mut framing = tab(1);
+    framing["frames"] = json!([{ "targetId": "F1", "url": "https://other.example/" }]);
+    let extension = ScriptedExtension::connect(&relay, &[framing, tab(2)]).await;
+    let list = get(&relay, "/json/list").await;
+    let described = |target: &Value| {
+        let field = |name: &str| target[name].as_str().unwrap_or_default().to_owned();
+        [field("type"), field("id"), field("parentId")]
+    };
+    let targets: Vec<_> = list.as_array().unwrap().iter().map(described).collect();
+    let [page, other] = [1, 2].map(target_of);
+    let texts = |texts: [&str; 3]| texts.map(str::to_owned);
+    let expected = [
+        texts(["page", &page, ""]),
+        texts(["iframe", "F1", &page]),
+        texts(["page", &other, ""]),
+    ];
+    assert_eq!(targets, expected);
+    let mut frame = Client::connect_url(&page_urls(&relay).await[1]).await;
+    let info = frame.ok("Target.getTargetInfo", json!({})).await;
+    assert_eq!(info["targetInfo"]["targetId"], "F1");
+    assert_eq!(extension.call_names(), ["listTabs"], "attaches no debugger");
+    // Its tab is not closed with it.
+    let refused = request(&relay, "GET", "/json/close/F1").await;
+    assert_eq!(refused.status, 500);
+    assert!(refused.body.contains("close the whole tab"), "{refused:?}");
+}
+
+#[tokio::test]
 async fn sockets_of_one_program_are_one_client() {
     let (relay, _extension) = start_relay(&[], &[1, 2]).await;
     let version = get(&relay, "/json/version").await;

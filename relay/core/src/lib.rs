@@ -28,8 +28,8 @@ mod tab;
 
 pub(crate) use protocol::api::MAX_WAITING_BYTES;
 pub use protocol::api::{
-    Answered, CloseReason, Config, Connection, Input, Now, OnDisconnect, Output, PageSummary,
-    Place, Placed, Placement,
+    Answered, CloseReason, Config, Connection, FrameSummary, Input, Now, OnDisconnect, Output,
+    PageSummary, Place, Placed, Placement,
 };
 pub use protocol::error::CdpError;
 pub use protocol::{cdp, handshake, ids, wire};
@@ -190,6 +190,19 @@ fn summarize(tab: &model::tab::Tab) -> PageSummary {
         id: tab.page_id().clone(),
         url: tab.url().to_owned(),
         title: tab.title().to_owned(),
+        frames: tab
+            .frame_targets()
+            .into_iter()
+            .map(summarize_frame)
+            .collect(),
+    }
+}
+
+fn summarize_frame(frame: model::tab::FrameTarget) -> FrameSummary {
+    FrameSummary {
+        id: frame.target_id,
+        parent_id: frame.parent,
+        url: frame.url,
     }
 }
 

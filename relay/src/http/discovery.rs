@@ -1,6 +1,7 @@
 //! What plain HTTP serves: the relay's status to any local program, the browser's pages to clients
 //! with the token.
 
+use std::iter;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -165,20 +166,27 @@ pub async fn list(
             pages,
         }) if pages.is_empty() => no_browser(),
         Ok(Description { pages, .. }) => {
-            let pages = pages.iter().map(|page| describe_page(page, url));
-            Json(pages.collect::<Value>()).into_response()
+            let targets = pages.iter().flat_map(|page| describe_targets(page, url));
+            Json(targets.collect::<Value>()).into_response()
         }
         Err(refused) => refused,
     }
 }
 
-/// As Chrome describes a page, without the address of a hosted DevTools: that page would be refused,
-/// and its address would contain the token.
-fn describe_page(page: &PageSummary, url: impl Fn(&str) -> Option<String>) -> Value {
-    json!({
+/// As Chrome describes a page and its frames, without the address of a hosted DevTools: that page
+/// would be refused, and its address would contain the token.
+fn describe_targets(page: &PageSummary, url: impl Fn(&str) -> Option<String>) -> Vec<Value> {
+    let described = json!({
         "description": "", "id": page.id, "title": page.title, "type": "page", "url": page.url,
         "webSocketDebuggerUrl": url(page.id.as_str()),
-    })
+    });
+    let frames = page.frames.iter().map(|frame| {
+        json!({
+            "description": "", "id": frame.id, "parentId": frame.parent_id, "title": frame.url,
+            "type": "iframe", "url": frame.url, "webSocketDebuggerUrl": url(frame.id.as_str()),
+        })
+    });
+    iter::once(described).chain(frames).collect()
 }
 
 /// How `/json/list` describes one target.
@@ -194,8 +202,8 @@ pub async fn find_target(
         return direct_discovery::find_target(browser, id, url).await;
     }
     let pages = describe_entry(entry).await?.pages;
-    let page = pages.iter().find(|page| page.id.as_str() == id);
-    page.map(|page| describe_page(page, url))
+    let mut targets = pages.iter().flat_map(|page| describe_targets(page, url));
+    targets.find(|target| target["id"] == id)
 }
 
 /// Makes sure that a browser is connected that can be asked for something.
@@ -219,7 +227,11 @@ pub async fn has_target(entry: &Entry, id: &str) -> bool {
             .is_some();
     }
     let description = describe_entry(entry).await;
-    description.is_some_and(|own| own.pages.iter().any(|page| page.id.as_str() == id))
+    let has_id = |page: &PageSummary| {
+        let mut frames = page.frames.iter();
+        page.id.as_str() == id || frames.any(|frame| frame.id.as_str() == id)
+    };
+    description.is_some_and(|own| own.pages.iter().any(has_id))
 }
 
 fn browser_url(

@@ -25,7 +25,7 @@ impl Hub {
         for client in self.clients.keys() {
             let tabs = in_use.get(client);
             let described = tabs.into_iter().flatten().filter_map(|tab| {
-                let PageSummary { id, url, title } = self.core.page(*tab)?;
+                let PageSummary { id, url, title, .. } = self.core.page(*tab)?;
                 Some(TabInUse {
                     id: id.to_string(),
                     url,

@@ -15,7 +15,10 @@ impl Core {
         let root = self.out.ids.session();
         let target = match connection {
             Connection::Browser | Connection::Request => Some(Target::Browser),
-            Connection::Target(id) => self.world.tabs.find_target(id),
+            Connection::Target(id) => {
+                let page = self.world.tabs.find_target(id);
+                page.or_else(|| self.connect_to_frame(id))
+            }
         };
         let is_request = connection == Connection::Request;
         let clients = &mut self.world.clients;
@@ -28,10 +31,11 @@ impl Core {
             return self.close_with_target(client_id);
         };
         let sessions = &mut self.world.sessions;
-        sessions.open(root, client_id, None, target);
+        sessions.open(root, client_id, None, target.clone());
         if let (Connection::Target(_), Some(session)) = (connection, sessions.get_mut(root)) {
             // The client's user chose this target.
             session.mark_explicitly_attached();
+            self.request_frame_of(root, &target);
         }
     }
 

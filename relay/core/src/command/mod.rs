@@ -5,6 +5,7 @@ mod browser;
 mod clients;
 mod downloads;
 mod fetch;
+mod frame;
 mod page;
 mod permissions;
 mod router;

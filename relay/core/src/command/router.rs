@@ -40,6 +40,9 @@ impl Core {
         if self.world.link.is_coming() && !self.leaves_while_launching(client_id, text) {
             return self.defer_text(client_id, text, since);
         }
+        if self.awaits_frame(root) {
+            return self.defer_text(client_id, text, since);
+        }
         let request = match Request::parse(text) {
             Ok(request) => request,
             Err(malformed) => {

@@ -38,16 +38,12 @@ impl Core {
             "Target.getTargets" => self.get_targets(request),
             "Target.getTargetInfo" => self.get_target_info(target, request),
             "Target.attachToTarget" => self.attach_to_target(caller, request),
-            "Target.attachToBrowserTarget" => {
-                let opened = self.attach_explicitly(caller, Target::Browser)?;
-                self.announce_attached(opened, false);
-                Ok(session_result(opened))
-            }
+            "Target.attachToBrowserTarget" => self.attach_and_announce(caller, Target::Browser),
             "Target.detachFromTarget" => self.detach_from_target(caller, request),
             "Target.createTarget" => self.create_target(caller, request),
             "Target.closeTarget" => self.close_target(caller, request),
             "Target.activateTarget" => {
-                let tab = self.find_tab(request)?;
+                let tab = self.find_tab(request, true)?;
                 let continuation = reply_to(caller, Note::None);
                 self.out.call(&Call::ActivateTab { tab }, continuation);
                 Ok(Handled::Later)
@@ -152,9 +148,10 @@ impl Core {
         let params: OneTarget = request.read_params()?;
         let info = match params.target_id {
             Some(id) => {
-                let named = self.find_target(&id);
-                let info = named.and_then(|target| self.target_info(&target));
-                info.ok_or(CdpError::TargetNotFound(id))?
+                let frame = self.find_frame(&id);
+                let info = frame.map(|(tab, frame)| self.frame_target_info(tab, &frame));
+                let named = || self.target_info(&self.find_target(&id)?);
+                info.or_else(named).ok_or(CdpError::TargetNotFound(id))?
             }
             None => self.target_info(target).ok_or(CdpError::SessionNotFound)?,
         };
@@ -167,8 +164,15 @@ impl Core {
             return Err(needs_flatten(request));
         }
         let id = params.target_id.unwrap_or_default();
+        if self.find_frame(&id).is_some() {
+            return self.attach_to_frame(caller, request, id);
+        }
         let target = self.find_attachable(caller.client_id, &id);
         let target = target.ok_or(CdpError::TargetNotFound(id))?;
+        self.attach_and_announce(caller, target)
+    }
+
+    pub(super) fn attach_and_announce(&mut self, caller: Caller, target: Target) -> HandlerResult {
         let opened = self.attach_explicitly(caller, target)?;
         self.announce_attached(opened, false);
         Ok(session_result(opened))
@@ -243,18 +247,30 @@ impl Core {
     }
 
     fn close_target(&mut self, caller: Caller, request: &Request<'_>) -> HandlerResult {
-        let tab_id = self.find_tab(request)?;
+        let tab_id = self.find_tab(request, false)?;
         self.close_tab(caller, tab_id);
         Ok(Handled::Later)
     }
 
-    /// The tab of the page or `tab` target that a command names.
-    fn find_tab(&self, request: &Request<'_>) -> Result<TabId, CdpError> {
+    /// The tab of the page or `tab` target that a command names, or of a frame if it applies to the
+    /// tab as a whole.
+    fn find_tab(&self, request: &Request<'_>, allows_frame: bool) -> Result<TabId, CdpError> {
         let params: OneTarget = request.read_params()?;
         let id = params.target_id.unwrap_or_default();
         let target = self.world.tabs.find_target(&id);
-        let tab_id = target.and_then(|target| target.tab_id());
-        tab_id.ok_or(CdpError::TargetNotFound(id))
+        if let Some(tab_id) = target.and_then(|target| target.tab_id()) {
+            return Ok(tab_id);
+        }
+        match self.find_frame(&id) {
+            Some((tab, _)) if allows_frame => Ok(tab.id()),
+            // Chrome closes the whole tab.
+            Some((tab, _)) => Err(CdpError::Refused(format!(
+                "{}: {id} is a frame, and closing it would close the whole tab. Close the page {}, or remove the frame with a script.",
+                request.method,
+                tab.page_id()
+            ))),
+            None => Err(CdpError::TargetNotFound(id)),
+        }
     }
 }
 

@@ -2,6 +2,8 @@
 //! decides what happens next, so sending never re-enters the core.
 
 pub mod downloads;
+pub mod frame;
+pub mod frame_targets;
 pub mod messages;
 pub mod out;
 pub mod page;

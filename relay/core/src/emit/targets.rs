@@ -37,7 +37,7 @@ impl Core {
         self.tab_info(tab, tab.tab_target_id(), "tab", attached)
     }
 
-    fn is_attached(&self, target: &Target) -> bool {
+    pub(crate) fn is_attached(&self, target: &Target) -> bool {
         self.world.sessions.on(target).next().is_some()
     }
 
@@ -62,7 +62,7 @@ impl Core {
         })
     }
 
-    /// The infos of a tab's two targets that a filter includes, in the order they are announced.
+    /// The infos of a tab's own two targets that a filter includes, in the order they are announced.
     fn tab_infos(&self, tab: &Tab, filter: &Filter) -> Vec<Value> {
         let mut infos = Vec::new();
         if filter.includes("tab") {
@@ -74,7 +74,7 @@ impl Core {
         infos
     }
 
-    /// The infos of all tabs, for `Target.getTargets`. Chromedriver, which lists only `tab` targets,
+    /// The infos of all tabs and their frames, for `Target.getTargets`. Chromedriver, which lists only `tab` targets,
     /// starts in the last one. A discarded tab would be loaded for that, so those come first. Chrome's
     /// own order is arbitrary.
     pub(crate) fn all_target_infos(&self, filter: &Filter) -> Vec<Value> {
@@ -82,7 +82,11 @@ impl Core {
         if !filter.includes("page") {
             tabs.sort_by_key(|tab| !tab.is_unloaded());
         }
-        let infos = tabs.iter().flat_map(|tab| self.tab_infos(tab, filter));
+        let infos = tabs.iter().flat_map(|tab| {
+            let mut infos = self.tab_infos(tab, filter);
+            infos.extend(self.frame_infos(tab, filter));
+            infos
+        });
         infos.collect()
     }
 
@@ -106,8 +110,8 @@ impl Core {
             .or_else(|| tabs.find_children(id).next())
     }
 
-    /// The target with this DevTools id, if this client may attach to it: to a child only if it was
-    /// announced to the client.
+    /// The target with this DevTools id, if this client may attach to it: to a worker only if it was
+    /// announced to the client. Frames have their own ways, see `command::frame`.
     pub(crate) fn find_attachable(&self, client_id: ClientId, id: &str) -> Option<Target> {
         let is_announced = |child: &Target| {
             let mut sessions = self.world.sessions.on(child);
@@ -181,9 +185,10 @@ impl Core {
     /// where requested.
     pub(crate) fn announce_tab(&mut self, tab_id: TabId) {
         for session_id in self.world.sessions.ids_at(None) {
-            self.announce_created_to(session_id, tab_id);
+            self.send_target_infos(session_id, tab_id, "Target.targetCreated");
             self.auto_attach_tab(session_id, tab_id);
         }
+        self.announce_frame_changes(tab_id);
     }
 
     /// A session that discovers targets learns of the browser itself only if its filter names it:
@@ -198,8 +203,18 @@ impl Core {
         }
     }
 
+    /// Announces a tab and its frames to a session that has just started to discover targets.
     pub(crate) fn announce_created_to(&mut self, session_id: SessionId, tab_id: TabId) {
-        self.send_target_infos(session_id, tab_id, "Target.targetCreated");
+        let method = "Target.targetCreated";
+        self.send_target_infos(session_id, tab_id, method);
+        let session = self.world.sessions.get(session_id);
+        let filter = session.and_then(|session| session.discovers());
+        let Some((filter, tab)) = filter.zip(self.world.tabs.get(tab_id)) else {
+            return;
+        };
+        for info in self.frame_infos(tab, filter) {
+            self.send_event(session_id, method, &format!(r#"{{"targetInfo":{info}}}"#));
+        }
     }
 
     /// The URL or title of a tab has changed.
@@ -224,6 +239,8 @@ impl Core {
 
     /// A removed tab: notifies every session that discovers targets.
     pub(crate) fn announce_removed(&mut self, removed: &Tab) {
+        let frames: Vec<TargetId> = removed.announced_frames().cloned().collect();
+        self.announce_frames_destroyed(&frames);
         for session_id in self.world.sessions.ids_at(None) {
             let session = self.world.sessions.get(session_id);
             let Some(filter) = session.and_then(|session| session.discovers()).cloned() else {

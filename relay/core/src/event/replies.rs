@@ -105,6 +105,12 @@ impl Core {
                 self.on_breakpoint_set(caller.session_id, debuggee, result);
                 return self.send_reply(caller, result);
             }
+            Note::Frame { target_id } => {
+                if let Some(tab_id) = tab_id {
+                    self.on_frames_attached(caller, tab_id, &target_id);
+                }
+                return;
+            }
             Note::Leaving => {
                 self.send_reply(caller, result);
                 if let Some(tab_id) = tab_id {
@@ -228,7 +234,7 @@ impl Core {
             Continuation::Tabs => {
                 self.close_extension(&format!("the extension could not list its tabs: {error}"));
             }
-            Continuation::Attached { tab_id } => self.on_wake_failed(tab_id, error),
+            Continuation::Attached { tab_id } => self.on_attach_failed(tab_id, error),
             Continuation::Waking { tab_id, step } => self.on_wake_step(tab_id, step, Err(error)),
             Continuation::Unawaited { tab_id, step, .. } => {
                 self.on_step_failed(tab_id, step, error);

@@ -70,6 +70,7 @@ impl Core {
                 self.synthesize_navigation(tab_id);
                 self.on_tab_updated(&report);
             }
+            self.announce_frame_changes(tab_id);
         } else {
             self.on_tab_created(report);
         }
@@ -172,6 +173,10 @@ impl Core {
             wake.set_next_document();
         }
         let is_dormant = tab.is_dormant();
+        if !navigated.same_document {
+            // The extension reports those of the new document.
+            tab.set_remote_frames(Vec::new());
+        }
         let same_document = serde_json::json!({
             "frameId": tab.page_id(), "url": tab.url(), "navigationType": "other",
         });
@@ -187,6 +192,7 @@ impl Core {
             self.end_placeholders(tab_id);
             self.synthesize_navigation(tab_id);
         }
+        self.announce_frame_changes(tab_id);
     }
 
     pub(crate) fn on_tab_removed(&mut self, tab_id: TabId) {

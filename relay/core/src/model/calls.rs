@@ -10,7 +10,7 @@ use super::pending_call::PendingCall;
 use super::permissions::ClientRules;
 use crate::Now;
 use crate::protocol::cdp::Request;
-use crate::protocol::ids::{CallId, Caller, SessionId, TabId};
+use crate::protocol::ids::{CallId, Caller, SessionId, TabId, TargetId};
 use crate::protocol::json;
 use crate::protocol::methods::init::{self, Answer};
 
@@ -82,6 +82,10 @@ pub enum Note {
     /// The extension starts or stops reporting downloads; if it cannot, this session has asked for
     /// nothing.
     WatchDownloads,
+    /// Chrome attaches the frames of a page; the client wants a session on this one.
+    Frame {
+        target_id: TargetId,
+    },
     /// The answer to this pause of a request.
     PauseAnswer {
         request_id: String,
@@ -123,6 +127,8 @@ pub enum Step {
     Breakpoint {
         session_id: SessionId,
     },
+    /// Chrome has attached the frames of a live page. Placeholders that are left are of no frame.
+    Frames,
     /// Nothing, but a failure of this method is logged.
     Other {
         method: String,

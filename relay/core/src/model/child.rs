@@ -4,6 +4,7 @@
 use super::contexts::Contexts;
 use super::mirror::Mirror;
 use crate::protocol::ids::{ChildId, TargetId};
+use crate::protocol::json;
 
 #[derive(Debug)]
 pub struct Child {
@@ -24,6 +25,8 @@ pub struct Child {
     contexts: Contexts,
     /// It stands for a frame of a dormant tab, and Chrome has not attached it yet.
     is_placeholder: bool,
+    /// While it is a placeholder: the synthetic loader id of the document that it has navigated to.
+    loader: Option<TargetId>,
     /// Frame and loader of the last navigation that started in it.
     navigation: Option<(String, String)>,
 }
@@ -47,6 +50,7 @@ impl Child {
             mirror: Mirror::default(),
             contexts: Contexts::default(),
             is_placeholder: false,
+            loader: None,
             navigation: None,
         }
     }
@@ -78,6 +82,22 @@ impl Child {
 
     pub fn target_info(&self) -> &str {
         &self.target_info
+    }
+
+    pub fn set_target_info(&mut self, target_info: String) {
+        self.target_info = target_info;
+    }
+
+    pub fn url(&self) -> String {
+        json::string_field(&self.target_info, "url").unwrap_or_default()
+    }
+
+    pub fn loader(&self) -> Option<&TargetId> {
+        self.loader.as_ref()
+    }
+
+    pub fn set_loader(&mut self, loader: TargetId) {
+        self.loader = Some(loader);
     }
 
     pub fn target_id(&self) -> &TargetId {

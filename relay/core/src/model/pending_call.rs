@@ -145,6 +145,17 @@ impl PendingCall {
         )
     }
 
+    /// Whether a client waits for a frame of this page to be attached.
+    pub fn requests_frame(&self) -> bool {
+        matches!(
+            self.continuation,
+            Continuation::Reply {
+                note: Note::Frame { .. },
+                ..
+            }
+        )
+    }
+
     /// Whether it navigates away from a page that did not respond while waking.
     pub fn is_leaving(&self) -> bool {
         matches!(

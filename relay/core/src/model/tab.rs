@@ -4,7 +4,10 @@ mod awaited_document;
 mod child_contexts;
 mod document;
 mod release;
+mod remote_frames;
 mod translation;
+
+pub use remote_frames::FrameTarget;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -65,6 +68,8 @@ pub struct Tab {
     children: BTreeMap<ChildId, Child>,
     /// The cross-process frames of the document, as the extension last reported them.
     remote_frames: Vec<RemoteFrame>,
+    /// The frames that clients know as targets, with their URLs.
+    announced_frames: BTreeMap<TargetId, String>,
     paused: PausedRequests,
 }
 
@@ -133,6 +138,7 @@ impl Tab {
             auto_attach: None,
             children: BTreeMap::new(),
             remote_frames: report.frames.unwrap_or_default(),
+            announced_frames: BTreeMap::new(),
             paused: PausedRequests::default(),
         }
     }
@@ -335,37 +341,6 @@ impl Tab {
 
     pub fn children(&self) -> impl Iterator<Item = (&ChildId, &Child)> {
         self.children.iter()
-    }
-
-    pub fn remote_frames(&self) -> &[RemoteFrame] {
-        &self.remote_frames
-    }
-
-    pub fn set_remote_frames(&mut self, frames: Vec<RemoteFrame>) {
-        self.remote_frames = frames;
-    }
-
-    /// Adds a frame that the extension has not reported, or finds it.
-    pub fn add_remote_frame(&mut self, frame: RemoteFrame) -> RemoteFrame {
-        let mut known = self.remote_frames.iter();
-        if let Some(known) = known.find(|known| known.target_id == frame.target_id) {
-            return known.clone();
-        }
-        self.remote_frames.push(frame.clone());
-        frame
-    }
-
-    /// The placeholder for a frame with this target id.
-    pub fn find_placeholder(&self, target_id: &TargetId) -> Option<ChildId> {
-        let mut children = self.children.iter();
-        let found = children.find(|(_, c)| c.is_placeholder() && c.target_id() == target_id);
-        found.map(|(id, _)| id.clone())
-    }
-
-    pub fn placeholders(&self) -> Vec<ChildId> {
-        let children = self.children.iter();
-        let placeholders = children.filter(|(_, child)| child.is_placeholder());
-        placeholders.map(|(id, _)| id.clone()).collect()
     }
 
     /// The children of a child.

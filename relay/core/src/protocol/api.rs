@@ -174,11 +174,20 @@ impl Config {
     }
 }
 
-/// A page as `/json/list` shows it.
+/// A page and its cross-process frames as `/json/list` shows them.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PageSummary {
     pub id: TargetId,
     pub url: String,
     pub title: String,
+    pub frames: Vec<FrameSummary>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FrameSummary {
+    pub id: TargetId,
+    pub parent_id: TargetId,
+    pub url: String,
 }

@@ -23,20 +23,9 @@ use crate::model::target::Target;
 use crate::protocol::cdp::Request;
 use crate::protocol::error::CdpError;
 use crate::protocol::ids::{Caller, ChildId, Debuggee, SessionId, TabId, TargetId};
-use crate::protocol::json;
 use crate::protocol::methods::command::Command;
 
-pub(crate) const AUTO_ATTACH: &str = "Target.setAutoAttach";
-
-/// The parameters for Chrome: whether to attach to new children, and whether to pause them.
-fn auto_attach_params(wanted: Option<bool>) -> String {
-    serde_json::json!({
-        "autoAttach": wanted.is_some(),
-        "waitForDebuggerOnStart": wanted == Some(true),
-        "flatten": true,
-    })
-    .to_string()
-}
+use super::auto_attach::AUTO_ATTACH;
 
 /// A step on the way through a child and its descendants: parents are entered before their
 /// children, and left after them.
@@ -67,7 +56,9 @@ impl Core {
         }
         self.end_unwanted_children(caller.session_id, tab_id);
         self.announce_children_to(caller.session_id, &debuggee);
-        let Some(params) = self.update_auto_attach(target) else {
+        let params = self.update_auto_attach(target);
+        self.announce_frame_changes(tab_id);
+        let Some(params) = params else {
             return Ok(Handled::empty());
         };
         let merged = Request {
@@ -83,30 +74,6 @@ impl Core {
             return Ok(Handled::empty());
         }
         self.forward(caller, &debuggee, &merged)
-    }
-
-    /// The parameters of the `Target.setAutoAttach` that covers all sessions of a target; `None` if
-    /// Chrome has it already.
-    pub(crate) fn update_auto_attach(&mut self, target: &Target) -> Option<String> {
-        let debuggee = target.debuggee()?;
-        let sessions = self.world.sessions.on(target);
-        let wanted = sessions
-            .filter_map(|(_, session)| session.auto_attach().map(|wanted| wanted.pauses))
-            .reduce(|one, other| one || other);
-        let tab = self.world.tabs.get_mut(debuggee.tab_id)?;
-        let changed = tab.request_auto_attach(debuggee.child_id.as_ref(), wanted);
-        changed.then(|| auto_attach_params(wanted))
-    }
-
-    /// A session of this target has ended.
-    pub(crate) fn release_children(&mut self, target: &Target) {
-        let Some(debuggee) = target.debuggee() else {
-            return;
-        };
-        if let Some(params) = self.update_auto_attach(target) {
-            self.out.command_ignored(&debuggee, AUTO_ATTACH, &params);
-        }
-        self.resume_abandoned_children(debuggee.tab_id);
     }
 
     /// Ends the child sessions that a session got automatically and no longer wants.
@@ -172,6 +139,7 @@ impl Core {
         tab.add_child(child_id.clone(), child);
         let child = Debuggee::child(parent.tab_id, child_id);
         self.replace_placeholder(&child);
+        self.announce_frame_changes(parent.tab_id);
         let will_be_resumed = self.announce_child(parent, &child, is_paused);
         if is_paused && !will_be_resumed {
             self.resume_child(&child);
@@ -197,14 +165,8 @@ impl Core {
         }
         let attached: Attached<'_> = serde_json::from_str(params).ok()?;
         let info: Info = serde_json::from_str(attached.target_info.get()).ok()?;
-        // Clients know the person's profile by the relay's id.
-        let context = serde_json::Value::from(self.world.browser_context.as_str()).to_string();
-        let target_info = attached.target_info.get().into();
-        let target_info = json::replace(target_info, &["browserContextId"], |_| {
-            Some(context.clone())
-        });
         let child = Child::new(
-            target_info.into_owned(),
+            self.with_own_context(attached.target_info.get()),
             TargetId::new(&info.target_id),
             info.kind,
             parent.child_id.clone(),
@@ -271,8 +233,12 @@ impl Core {
             self.end_session(session_id);
         }
         if let Some(tab) = self.world.tabs.get_mut(tab_id) {
-            tab.remove_child(child_id);
+            let removed = tab.remove_child(child_id);
+            if let Some(child) = removed.filter(|_| tab.attaches_children()) {
+                tab.forget_remote_frame(child.target_id());
+            }
         }
+        self.announce_frame_changes(tab_id);
     }
 
     /// A frame that navigates to a site of its parent's process leaves its own process, and
@@ -295,7 +261,7 @@ impl Core {
     }
 
     /// Resumes the paused children whose sessions have ended: nobody else would.
-    fn resume_abandoned_children(&mut self, tab_id: TabId) {
+    pub(crate) fn resume_abandoned_children(&mut self, tab_id: TabId) {
         let Some(tab) = self.world.tabs.get(tab_id) else {
             return;
         };

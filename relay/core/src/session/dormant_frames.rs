@@ -5,22 +5,20 @@
 //! 2. A placeholder answers init commands. Any other command wakes the tab (`tab::frame`).
 //! 3. When Chrome attaches the frame, its sessions move to the real child, which receives their
 //!    journals. Contexts are paired as in a page. Placeholders that Chrome does not attach are gone.
+//!    A frame that navigates before that does so in its sessions, too (`frame_navigation`).
 //! 4. When the tab becomes dormant again, the frame does, too: its sessions move to a placeholder.
 
 use crate::Core;
-use crate::emit::page::CONTEXT_CREATED;
 use crate::model::calls::{Continuation, Step};
 use crate::model::child::Child;
-use crate::model::contexts::{Created, JsWorld};
-use crate::model::frames;
+use crate::model::tab::FrameTarget;
 use crate::model::target::Target;
 use crate::protocol::ids::{ChildId, Debuggee, SessionId, TabId, TargetId};
-use crate::protocol::json;
 use crate::protocol::wire::RemoteFrame;
 
-use super::children::AUTO_ATTACH;
+use super::auto_attach::AUTO_ATTACH;
 
-fn placeholder_id(frame: &RemoteFrame) -> ChildId {
+pub(super) fn placeholder_id(frame: &RemoteFrame) -> ChildId {
     ChildId::new(&format!("tabwire.{}", frame.target_id))
 }
 
@@ -42,8 +40,7 @@ impl Core {
             return;
         }
         for frame in tab.remote_frames().to_vec() {
-            let target = Target::Child(tab_id, placeholder_id(&frame));
-            self.add_placeholder(tab_id, &frame);
+            let target = self.add_placeholder(tab_id, &frame);
             if !self.has_child_session(session_id, &target) {
                 let opened = self.open_session(session_id, target);
                 self.announce_attached(opened, false);
@@ -51,21 +48,28 @@ impl Core {
         }
     }
 
-    fn add_placeholder(&mut self, tab_id: TabId, frame: &RemoteFrame) {
-        let context = self.world.browser_context.clone();
-        let Some(tab) = self.world.tabs.get_mut(tab_id) else {
-            return;
-        };
+    /// Adds the placeholder of a frame, or finds it.
+    pub(crate) fn add_placeholder(&mut self, tab_id: TabId, frame: &RemoteFrame) -> Target {
         let id = placeholder_id(frame);
-        if tab.child(&id).is_none() {
-            let info = serde_json::json!({
-                "targetId": frame.target_id, "type": "iframe", "title": "", "url": frame.url,
-                "attached": true, "canAccessOpener": false, "browserContextId": context,
-                "parentFrameId": tab.page_id(),
-            });
+        let info = self.placeholder_info(tab_id, frame);
+        let tab = self.world.tabs.get_mut(tab_id);
+        if let Some(tab) = tab.filter(|tab| tab.child(&id).is_none()) {
             let target_id = TargetId::new(&frame.target_id);
-            tab.add_child(id, Child::placeholder(info.to_string(), target_id));
+            tab.add_child(id.clone(), Child::placeholder(info, target_id));
         }
+        Target::Child(tab_id, id)
+    }
+
+    /// A placeholder is described to sessions that are attached to it.
+    pub(super) fn placeholder_info(&self, tab_id: TabId, frame: &RemoteFrame) -> String {
+        let tab = self.world.tabs.get(tab_id);
+        let frame = FrameTarget {
+            target_id: TargetId::new(&frame.target_id),
+            url: frame.url.clone(),
+            parent: tab.map_or_else(|| TargetId::new(""), |tab| tab.page_id().clone()),
+            child_id: Some(placeholder_id(frame)),
+        };
+        self.describe_frame(&frame, true)
     }
 
     /// The extension has reported other frames.
@@ -73,17 +77,26 @@ impl Core {
         let Some(tab) = self.world.tabs.get_mut(tab_id) else {
             return;
         };
-        tab.set_remote_frames(frames);
-        if !tab.is_dormant() {
+        tab.set_remote_frames(frames.clone());
+        let (is_dormant, placeholders) = (tab.is_dormant(), tab.placeholders());
+        for frame in frames {
+            self.update_placeholder(tab_id, &frame);
+        }
+        if is_dormant {
+            self.end_missing_placeholders(tab_id, placeholders);
+            self.announce_dormant_frames(tab_id);
+        }
+        self.announce_frame_changes(tab_id);
+    }
+
+    fn end_missing_placeholders(&mut self, tab_id: TabId, placeholders: Vec<ChildId>) {
+        let Some(tab) = self.world.tabs.get(tab_id) else {
             return;
-        }
+        };
         let known: Vec<_> = tab.remote_frames().iter().map(placeholder_id).collect();
-        for gone in tab.placeholders() {
-            if !known.contains(&gone) {
-                self.on_child_detached(tab_id, &gone);
-            }
+        for gone in placeholders.iter().filter(|id| !known.contains(id)) {
+            self.on_child_detached(tab_id, gone);
         }
-        self.announce_dormant_frames(tab_id);
     }
 
     /// Ends the placeholders of a document that is gone, or of frames that Chrome has not attached.
@@ -136,10 +149,9 @@ impl Core {
         if child.is_placeholder() || child.kind() != "iframe" || child.parent().is_some() {
             return child.is_placeholder();
         }
-        // The extension may not have reported it yet.
         let frame = RemoteFrame {
             target_id: child.target_id().to_string(),
-            url: json::string_field(child.target_info(), "url").unwrap_or_default(),
+            url: child.url(),
         };
         let descendants: Vec<ChildId> = tab.children_of(child_id).cloned().collect();
         for id in descendants {
@@ -149,37 +161,13 @@ impl Core {
             return false;
         };
         tab.remove_child(child_id);
-        let frame = tab.add_remote_frame(frame);
-        self.add_placeholder(tab_id, &frame);
-        let placeholder = Target::Child(tab_id, placeholder_id(&frame));
+        tab.add_remote_frame(&frame);
+        let placeholder = self.add_placeholder(tab_id, &frame);
         let sessions = &mut self.world.sessions;
         sessions.move_to(&Target::Child(tab_id, child_id.clone()), &placeholder);
         self.broadcast(&placeholder, "Runtime.executionContextsCleared", "{}");
         self.synthesize_frame_contexts(tab_id, &frame);
         true
-    }
-
-    /// Adds the contexts that a frame has after its sessions lost the real ones, and announces them.
-    fn synthesize_frame_contexts(&mut self, tab_id: TabId, frame: &RemoteFrame) {
-        let id = placeholder_id(frame);
-        let target = Target::Child(tab_id, id.clone());
-        let mut worlds = vec![JsWorld::Default];
-        for session_id in self.world.sessions.ids_on(&target) {
-            if let Some(session) = self.world.sessions.get_mut(session_id) {
-                session.journal_mut().forget_real_scripts();
-                worlds.extend(session.journal().script_worlds().map(JsWorld::Isolated));
-            }
-        }
-        let tab = self.world.tabs.get_mut(tab_id);
-        let Some(contexts) = tab.and_then(|tab| tab.contexts_of_mut(Some(&id))) else {
-            return;
-        };
-        let (target_id, origin) = (&frame.target_id, frames::origin(&frame.url));
-        let add = |world| contexts.synthesize(target_id, world, &origin);
-        let added: Vec<_> = worlds.into_iter().map(add).collect();
-        for (context, _) in added.iter().filter(|(_, created)| *created == Created::New) {
-            self.broadcast(&target, CONTEXT_CREATED, &context.created_params());
-        }
     }
 
     /// Sends a frame what one of its sessions sent to the placeholder.
@@ -204,6 +192,29 @@ impl Core {
             self.out.command(child, &method, &params, continuation);
         }
         self.run_frame_scripts(session_id, child);
+    }
+
+    /// Chrome has attached the frames that a live page has, if any session wants them.
+    pub(crate) fn end_unattached_frames(&mut self, tab_id: TabId) {
+        if !self.world.is_live(tab_id) {
+            return;
+        }
+        self.end_placeholders(tab_id);
+        if let Some(tab) = self.world.tabs.get_mut(tab_id) {
+            tab.forget_unattached_frames();
+        }
+        self.announce_frame_changes(tab_id);
+    }
+
+    /// A session has ended. If it waited for a frame of a live page, nobody does any more.
+    pub(crate) fn end_abandoned_placeholder(&mut self, target: &Target) {
+        if let Target::Child(tab_id, child_id) = target
+            && self.world.is_live(*tab_id)
+            && self.is_placeholder(target)
+            && !self.is_attached(target)
+        {
+            self.on_child_detached(*tab_id, child_id);
+        }
     }
 
     /// Whether a session is on a placeholder.

@@ -5,6 +5,7 @@ use crate::model::calls::{Continuation, Note, Step};
 use crate::model::pending_call::PendingCall;
 use crate::model::sessions::Session;
 use crate::model::tab::Attachment;
+use crate::model::target::Target;
 use crate::protocol::cdp;
 use crate::protocol::error::CdpError;
 use crate::protocol::ids::{CallId, ClientId, SessionId, TabId};
@@ -73,12 +74,16 @@ impl Core {
             return;
         };
         let session_id = caller.session_id;
+        let Some(tab_id) = call.tab_id() else {
+            return;
+        };
         let step = match note {
             Note::Script { .. } => Step::Script {
                 session_id,
                 announced: String::new(),
             },
             Note::Breakpoint => Step::Breakpoint { session_id },
+            Note::Frame { .. } => return self.release_children(&Target::Page(tab_id)),
             Note::Leaving => {
                 // The tab was about to load another document only for this client. Others that wait
                 // for it retry.
@@ -116,6 +121,7 @@ impl Core {
             wake.add_ended(ended);
         } else if tab.is_live() {
             self.undo(&ended, tab_id);
+            self.end_abandoned_placeholder(ended.target());
         }
     }
 
@@ -169,6 +175,7 @@ impl Core {
         } else if let Some(tab) = self.world.tabs.get_mut(tab_id) {
             tab.become_dormant();
             tab.reset_lifecycle();
+            self.announce_frame_changes(tab_id);
         }
         // An extension that is disconnected or connecting will report the attachment when it lists
         // its tabs.
@@ -185,6 +192,7 @@ impl Core {
             };
             if !matches!(tab.attachment(), Attachment::Dormant) {
                 tab.become_dormant();
+                self.announce_frame_changes(tab_id);
                 self.out.calls.forget_unawaited(tab_id);
                 self.out.detach(tab_id);
             }

@@ -34,5 +34,6 @@ impl Core {
         self.synthesize_contexts(tab_id, true);
         self.announce_contexts(tab_id);
         self.announce_dormant_frames(tab_id);
+        self.announce_frame_changes(tab_id);
     }
 }

@@ -108,6 +108,9 @@ impl Core {
                 }
                 return;
             }
+            Event::ChildInfoChanged => {
+                return self.on_child_info_changed(debuggee.tab_id, params);
+            }
             Event::RequestPaused | Event::AuthRequired => {
                 return self.on_request_paused(debuggee, method, params);
             }

@@ -124,6 +124,16 @@ impl Core {
         if tab.is_dormant() {
             self.wake(tab_id);
         }
+        self.queue_until_awake(caller, tab_id, request)
+    }
+
+    /// Queues a command of a tab that is waking.
+    pub(crate) fn queue_until_awake(
+        &mut self,
+        caller: Caller,
+        tab_id: TabId,
+        request: Request<'_>,
+    ) -> HandlerResult {
         let tab = self.world.tabs.get_mut(tab_id);
         let Some(wake) = tab.and_then(|tab| tab.wake_mut()) else {
             return Err(CdpError::ExtensionAbsent);

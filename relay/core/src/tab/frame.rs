@@ -13,7 +13,7 @@ use crate::protocol::error::CdpError;
 use crate::protocol::ids::{Caller, ChildId, SessionId, TabId};
 use crate::protocol::json;
 use crate::protocol::methods::command::Command;
-use crate::protocol::methods::domains::{LIFECYCLE, LOADED};
+use crate::protocol::methods::domains::LIFECYCLE;
 use crate::protocol::methods::init::{self, Answer, Init, Replay};
 
 impl Core {
@@ -102,23 +102,6 @@ impl Core {
         Ok(())
     }
 
-    fn describe_dormant_frame(
-        &self,
-        tab_id: TabId,
-        child_id: &ChildId,
-    ) -> Option<serde_json::Value> {
-        let tab = self.world.tabs.get(tab_id)?;
-        let child = tab.child(child_id)?;
-        let url = json::string_field(child.target_info(), "url").unwrap_or_default();
-        let (id, parent) = (child.target_id().as_str(), tab.page_id().as_str());
-        Some(frames::describe(
-            id,
-            Some(parent),
-            tab.loader().as_str(),
-            &url,
-        ))
-    }
-
     /// Adds a context of the frame, or finds it, and announces a new one.
     fn synthesize_in_frame(
         &mut self,
@@ -128,7 +111,7 @@ impl Core {
     ) -> Result<Context, CdpError> {
         let tab = self.world.tabs.get_mut(tab_id).ok_or(CdpError::TabClosed)?;
         let child = tab.child_mut(child_id).ok_or(CdpError::SessionNotFound)?;
-        let url = json::string_field(child.target_info(), "url").unwrap_or_default();
+        let url = child.url();
         let frame = child.target_id().clone();
         let contexts = child.contexts_mut();
         let (context, created) = contexts.synthesize(frame.as_str(), world, &frames::origin(&url));
@@ -156,21 +139,5 @@ impl Core {
         }
         self.synthesize_in_frame(tab_id, child_id, JsWorld::Default)?;
         Ok(())
-    }
-
-    fn send_frame_lifecycle(&mut self, session_id: SessionId, tab_id: TabId, child_id: &ChildId) {
-        let timestamp = self.out.now.as_secs_f64();
-        let tab = self.world.tabs.get(tab_id);
-        let child = tab.and_then(|tab| tab.child(child_id));
-        let Some((tab, child)) = tab.zip(child) else {
-            return;
-        };
-        let (frame, loader) = (child.target_id().clone(), tab.loader().clone());
-        for name in ["init"].into_iter().chain(LOADED) {
-            let params = serde_json::json!({
-                "frameId": frame, "loaderId": loader, "name": name, "timestamp": timestamp,
-            });
-            self.send_event(session_id, LIFECYCLE, &params.to_string());
-        }
     }
 }

@@ -35,6 +35,7 @@ impl Core {
             tab.update(report);
         }
         self.synthesize_lifecycle(tab_id, None);
+        self.announce_frame_changes(tab_id);
     }
 
     /// A command that would need the debugger.

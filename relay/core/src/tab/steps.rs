@@ -34,6 +34,7 @@ impl Core {
                     tab.bootstraps_mut().on_created(&handle, result);
                 }
             }
+            Step::Frames => self.end_unattached_frames(tab_id),
             Step::Other { .. } => {}
         }
     }
@@ -47,6 +48,7 @@ impl Core {
             {
                 self.on_world_refused(tab_id, &frame, name);
             }
+            Step::Frames => self.end_unattached_frames(tab_id),
             Step::Other { method } => {
                 tracing::warn!(tab = %tab_id, method, %error, "Chrome refused a command that was already answered");
             }

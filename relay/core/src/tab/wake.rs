@@ -18,7 +18,7 @@ use crate::model::wake::{HeldEvent, Stage, Waiting};
 use crate::protocol::error::CdpError;
 use crate::protocol::ids::{Debuggee, TabId};
 use crate::protocol::methods::event::Event;
-use crate::session::children::AUTO_ATTACH;
+use crate::session::auto_attach::AUTO_ATTACH;
 use serde::Deserialize;
 
 impl Core {
@@ -258,7 +258,7 @@ impl Core {
             return;
         };
         let (waiting, ended) = wake.finish();
-        self.end_placeholders(tab_id);
+        self.end_unattached_frames(tab_id);
         tracing::info!(tab = %tab_id, waiting = waiting.len(), "live");
         for session in &ended {
             self.undo(session, tab_id);
@@ -308,8 +308,14 @@ impl Core {
 
     pub(crate) fn abort_waking(&mut self, tab_id: TabId, error: &CdpError) {
         self.out.calls.forget_waking(tab_id);
-        self.on_wake_failed(tab_id, error);
+        self.on_attach_failed(tab_id, error);
         self.out.detach(tab_id);
+    }
+
+    /// The tab stays as it was. Sessions that asked for its frames meanwhile get them.
+    pub(crate) fn on_attach_failed(&mut self, tab_id: TabId, error: &CdpError) {
+        self.on_wake_failed(tab_id, error);
+        self.announce_dormant_frames(tab_id);
     }
 
     /// Attaching failed, or the tab lost the debugger while waking.

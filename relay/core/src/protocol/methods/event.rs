@@ -6,6 +6,8 @@
 pub enum Event {
     ChildAttached,
     ChildDetached,
+    /// `Target.targetInfoChanged`.
+    ChildInfoChanged,
     ContextCreated,
     ContextDestroyed,
     ContextsCleared,
@@ -43,6 +45,7 @@ impl Event {
         match method {
             "Target.attachedToTarget" => Self::ChildAttached,
             "Target.detachedFromTarget" => Self::ChildDetached,
+            "Target.targetInfoChanged" => Self::ChildInfoChanged,
             "Runtime.executionContextCreated" => Self::ContextCreated,
             "Runtime.executionContextDestroyed" => Self::ContextDestroyed,
             "Runtime.executionContextsCleared" => Self::ContextsCleared,

@@ -10,13 +10,13 @@ use crate::tests::script::{
 const ATTACHED: &str = "Target.attachedToTarget";
 const DETACHED: &str = "Target.detachedFromTarget";
 
-fn frames(ids: &[&str]) -> Value {
+pub(super) fn frames(ids: &[&str]) -> Value {
     let frame = |id: &&str| json!({ "targetId": id, "url": format!("https://other/{id}") });
     ids.iter().map(frame).collect()
 }
 
 /// A dormant tab with these frames.
-fn script_with_frames(ids: &[&str]) -> Script {
+pub(super) fn script_with_frames(ids: &[&str]) -> Script {
     let mut script = Script::with_tabs(0);
     let mut report = tab(1);
     report["frames"] = frames(ids);
@@ -25,7 +25,7 @@ fn script_with_frames(ids: &[&str]) -> Script {
 }
 
 /// The page of a client that wants its children, and its sessions on them.
-fn page_with_frames(script: &mut Script) -> (Session, Vec<Session>) {
+pub(super) fn page_with_frames(script: &mut Script) -> (Session, Vec<Session>) {
     let page = script.auto_attached_page();
     let id = script.send(&page, "Target.setAutoAttach", auto_attach());
     let received = script.received(&page);
@@ -37,7 +37,7 @@ fn page_with_frames(script: &mut Script) -> (Session, Vec<Session>) {
 }
 
 /// What Puppeteer sends to a frame. Returns its contexts: of the page's world, and of its own.
-fn initialize(script: &mut Script, frame: &Session, id: &str) -> (i64, i64) {
+pub(super) fn initialize(script: &mut Script, frame: &Session, id: &str) -> (i64, i64) {
     script.request(frame, "Page.enable", json!({}));
     let tree = script.request(frame, "Page.getFrameTree", json!({}));
     let described = &tree["frameTree"]["frame"];
@@ -56,7 +56,7 @@ fn reply_as_chrome(script: &mut Script, call: &Call, frame: &str) {
     let child = call.child().map(str::to_owned);
     let result = match (call.command(), child.as_deref()) {
         ("Page.getFrameTree", _) => json!({ "frameTree": main_frame(1) }),
-        ("Target.setAutoAttach", None) => {
+        ("Target.setAutoAttach", None) if call.params()["autoAttach"] == true => {
             let mut target = child_target("c1", "iframe", false);
             target["targetInfo"]["targetId"] = frame.into();
             script.cdp_event(1, ATTACHED, target);
@@ -78,7 +78,7 @@ fn reply_as_chrome(script: &mut Script, call: &Call, frame: &str) {
 }
 
 /// Answers everything as Chrome would. Returns the commands that it received.
-fn answer_as_chrome(script: &mut Script, frame: &str) -> Vec<Call> {
+pub(super) fn answer_as_chrome(script: &mut Script, frame: &str) -> Vec<Call> {
     let mut answered = Vec::new();
     loop {
         let calls = script.calls();

@@ -2,6 +2,8 @@
 //! the ids that clients have received stay valid.
 
 mod chromedriver;
+mod frame_navigation;
+mod frame_targets;
 mod frames;
 mod init;
 mod playwright_helper;

@@ -6,8 +6,9 @@ use crate::tests::script::playwright_init;
 
 pub type Command = (&'static str, Value);
 
-/// Command `n` on the root session of a client. `target` is an existing target or an unknown one.
-pub fn root_command(n: usize, target: &str) -> Command {
+/// Command `n` on the root session of a client. `target` is an existing page or an unknown one, `frame`
+/// one of its cross-process frames, if it has any.
+pub fn root_command(n: usize, target: &str, frame: &str) -> Command {
     let auto_attach = json!({ "autoAttach": true, "flatten": true });
     match n {
         0 | 1 => ("Target.setAutoAttach", auto_attach),
@@ -30,6 +31,10 @@ pub fn root_command(n: usize, target: &str) -> Command {
             json!({ "permission": { "name": "camera" }, "setting": "granted" }),
         ),
         12 => ("Browser.resetPermissions", json!({})),
+        13 | 14 => (
+            "Target.attachToTarget",
+            json!({ "targetId": frame, "flatten": true }),
+        ),
         _ => ("Browser.getVersion", json!({})),
     }
 }

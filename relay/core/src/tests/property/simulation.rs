@@ -73,6 +73,7 @@ impl Simulation {
                 self.clients.receive(client, message);
             }
         }
+        self.script.assert_frames_announced();
         let calls = self.script.calls();
         if self.script.take_extension_closed().is_some() {
             self.extension_connected = false;
@@ -110,8 +111,9 @@ impl Simulation {
         let Some(client) = self.clients.client(client) else {
             return;
         };
-        let target = format!("T{}", self.browser.tab(tab));
-        let (method, params) = root_command(command, &target);
+        let page = format!("T{}", self.browser.tab(tab));
+        let frame = format!("target-C{}-{}", self.browser.tab(tab), tab % 2);
+        let (method, params) = root_command(command, &page, &frame);
         let id = self.script.send(client, method, params);
         self.clients.send(client, None, id, method);
         self.process_output();
@@ -276,7 +278,10 @@ impl Simulation {
         self.extension_event("tabUpdated", loading);
         let navigated = json!({ "tabId": tab, "url": url, "sameDocument": n.is_multiple_of(3) });
         self.extension_event("tabNavigated", navigated);
-        let complete = json!({ "tabId": tab, "status": "complete", "title": format!("t{n}") });
+        let mut complete = json!({ "tabId": tab, "status": "complete", "title": format!("t{n}") });
+        if n % 2 == 1 {
+            complete["frames"] = json!([{ "targetId": format!("target-C{tab}-1"), "url": url }]);
+        }
         self.extension_event("tabUpdated", complete);
     }
 

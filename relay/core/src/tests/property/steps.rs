@@ -83,7 +83,7 @@ fn client_step() -> impl Strategy<Value = Step> {
     prop_oneof![
         2 => Just(Step::ConnectClient),
         1 => select().prop_map(Step::DisconnectClient),
-        7 => (select(), 0..14usize, select())
+        7 => (select(), 0..16usize, select())
             .prop_map(|(client, command, tab)| Step::RootCommand { client, command, tab }),
         14 => (select(), select(), 0..40usize)
             .prop_map(|(client, session, command)| Step::SessionCommand { client, session, command }),

@@ -9,7 +9,7 @@ mod extension;
 mod fixtures;
 mod messages;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -166,6 +166,17 @@ impl Script {
     /// Whether the core holds nothing of any client or call.
     pub fn is_idle(&self) -> bool {
         self.core.is_idle()
+    }
+
+    /// Clients that discover targets have received every change of the frames that are targets.
+    #[track_caller]
+    pub fn assert_frames_announced(&self) {
+        for tab in self.core.world.tabs.iter() {
+            let frames = tab.frame_targets().into_iter();
+            let listed: BTreeSet<_> = frames.map(|frame| frame.target_id).collect();
+            let announced: BTreeSet<_> = tab.announced_frames().cloned().collect();
+            assert_eq!(listed, announced, "tab {}", tab.id());
+        }
     }
 
     pub fn is_live(&self, tab: i64) -> bool {
