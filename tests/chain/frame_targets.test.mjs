@@ -125,7 +125,8 @@ test('a client that uses a page attaches to its frame', () =>
   }));
 
 test('Puppeteer connects although a page has removed a frame, and finds each frame once', () =>
-  withRawClient(shared.chain, async ({ client, open }) => {
+  shared.withClients(async (connect) => {
+    const client = await connectRaw(shared.chain.cdpUrl);
     const url = shared.site.url('/two?removed');
     await openTabs(shared.chain, [url]);
     const isThere = ({ parentFrameId }) => parentFrameId === removed.targetId;
@@ -133,17 +134,17 @@ test('Puppeteer connects although a page has removed a frame, and finds each fra
     const removed = targetInfos.find((info) => info.url === url);
     await until('its frame is known', async () => (await listedFrames(client)).some(isThere));
     // Nobody has asked for the frames of this page, so nobody is told that one is gone.
-    const page = await open(url);
-    await page.evaluate(`document.querySelector('#inner').remove()`);
+    const page = await client.attach(url);
+    await evaluateIn(client, page, `document.querySelector('#inner').remove()`);
     assert.ok((await listedFrames(client)).some(isThere));
-    await shared.withPuppeteer(async (browser) => {
-      const pages = await browser.pages();
-      const framesOf = (path) => pageAt(pages, path).frames().slice(1);
-      assert.equal(framesOf('/two?removed').length, 0);
-      await pageAt(pages, '/one').waitForFrame((frame) => frame.url() === frameUrl('/inner'));
-      assert.equal(framesOf('/one').length, 1);
-      assert.ok(!(await listedFrames(client)).some(isThere));
-    });
+    const browser = await connect.puppeteer();
+    const pages = await browser.pages();
+    const framesOf = (path) => pageAt(pages, path).frames().slice(1);
+    assert.equal(framesOf('/two?removed').length, 0);
+    await pageAt(pages, '/one').waitForFrame((frame) => frame.url() === frameUrl('/inner'));
+    assert.equal(framesOf('/one').length, 1);
+    assert.ok(!(await listedFrames(client)).some(isThere));
+    await client.close();
   }));
 
 test('a frame that navigates has its new address, whether its tab is attached or not', async () => {
