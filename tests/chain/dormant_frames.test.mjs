@@ -16,13 +16,7 @@ import {
   useChain,
 } from '../harness/chain.mjs';
 import { until } from '../harness/processes.mjs';
-import { html } from '../harness/site.mjs';
-
-const framing = (path) =>
-  html(
-    (site) =>
-      `<title>Framing</title><iframe id="inner" src="${site.url(path, 'localhost')}"></iframe>`,
-  );
+import { framing } from '../harness/site.mjs';
 
 const shared = useChain({
   args: ['--client-mode', 'multi-client'],

@@ -9,13 +9,7 @@ import { test } from 'node:test';
 import { attachedUrls, openTabs, pageAt, untilDetached, useChain } from '../harness/chain.mjs';
 import { until } from '../harness/processes.mjs';
 import { connectRaw, evaluateIn, withRawClient } from '../harness/raw_client.mjs';
-import { html } from '../harness/site.mjs';
-
-const framing = (path) =>
-  html(
-    (site) =>
-      `<title>Framing</title><iframe id="inner" src="${site.url(path, 'localhost')}"></iframe>`,
-  );
+import { framing } from '../harness/site.mjs';
 
 const shared = useChain({
   args: ['--client-mode', 'multi-client'],

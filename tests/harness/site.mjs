@@ -16,6 +16,13 @@ import http from 'node:http';
 export const html = (render) => (_request, response, site) =>
   response.setHeader('content-type', 'text/html; charset=utf-8').end(render(site));
 
+/** A page with the page at a path in a frame of another process. @param {string} path @returns {Handler} */
+export const framing = (path) =>
+  html(
+    (site) =>
+      `<title>Framing</title><iframe id="inner" src="${site.url(path, 'localhost')}"></iframe>`,
+  );
+
 /** @param {string} source @returns {Handler} */
 export const javascript = (source) => (_request, response) =>
   response.setHeader('content-type', 'text/javascript').end(source);

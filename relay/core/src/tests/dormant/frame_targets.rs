@@ -4,7 +4,6 @@
 use serde_json::{Value, json};
 
 use super::frames::{answer_as_chrome, frames, page_with_frames, script_with_frames};
-use crate::Connection;
 use crate::tests::script::{ClientId, Messages, Script, auto_attach, tab};
 
 const ATTACH: &str = "Target.attachToTarget";
@@ -12,7 +11,7 @@ const CREATED: &str = "Target.targetCreated";
 const CHANGED: &str = "Target.targetInfoChanged";
 const DESTROYED: &str = "Target.targetDestroyed";
 
-fn listed_frames(script: &mut Script, client: ClientId) -> Vec<Value> {
+pub(super) fn listed_frames(script: &mut Script, client: ClientId) -> Vec<Value> {
     let targets = script.request(client, "Target.getTargets", json!({}));
     let infos = targets["targetInfos"].as_array().unwrap().iter();
     infos
@@ -21,7 +20,7 @@ fn listed_frames(script: &mut Script, client: ClientId) -> Vec<Value> {
         .collect()
 }
 
-fn ids(infos: &[Value]) -> Vec<&str> {
+pub(super) fn ids(infos: &[Value]) -> Vec<&str> {
     let ids = infos.iter().map(|info| info["targetId"].as_str().unwrap());
     ids.collect()
 }
@@ -49,7 +48,7 @@ fn report_frames(script: &mut Script, frames: &Value) {
 }
 
 /// A client that uses the page but does not ask for its children, so that Chrome attaches none.
-fn live_page(script: &mut Script) -> ClientId {
+pub(super) fn live_page(script: &mut Script) -> ClientId {
     let page = script.explicitly_attached_page("T1");
     script.make_live(&page);
     page.client
@@ -291,51 +290,6 @@ fn frame_that_the_page_removes_is_gone_for_good() {
     script.detach_debugger(1, "canceled_by_user");
     let client = script.connect_client();
     assert!(listed_frames(&mut script, client).is_empty());
-}
-
-#[test]
-fn client_is_connected_to_a_frame_as_in_chrome() {
-    let mut script = script_with_frames(&["F1"]);
-    let client = script.connect_client_to(Connection::Target("F1"));
-    let info = script.request(client, "Target.getTargetInfo", json!({}));
-    assert_eq!(info["targetInfo"]["targetId"], "F1");
-    script.request(client, "Page.enable", json!({}));
-    assert!(script.calls().is_empty(), "connecting wakes nothing");
-    let id = script.send(client, "Runtime.evaluate", json!({}));
-    answer_as_chrome(&mut script, "F1");
-    assert!(script.received(client).result(id).is_object());
-    script.cdp_event(1, "Target.detachedFromTarget", json!({ "sessionId": "c1" }));
-    assert_eq!(script.closed_clients(), [client]);
-}
-
-#[test]
-fn messages_to_a_frame_of_a_live_tab_wait_until_it_is_attached() {
-    let mut script = script_with_frames(&["F1", "F2"]);
-    live_page(&mut script);
-    let client = script.connect_client_to(Connection::Target("F1"));
-    let gone = script.connect_client_to(Connection::Target("F2"));
-    let enable = script.send(client, "Runtime.enable", json!({}));
-    let evaluate = script.send(client, "Runtime.evaluate", json!({}));
-    assert!(script.received(client).is_empty());
-    answer_as_chrome(&mut script, "F1");
-    let received = script.received(client);
-    assert_eq!(received.reply_ids(), [enable, evaluate]);
-    assert_eq!(script.closed_clients(), [gone]);
-}
-
-#[test]
-fn client_that_leaves_before_its_frame_is_attached_leaves_nothing() {
-    let mut script = script_with_frames(&["F1"]);
-    live_page(&mut script);
-    let client = script.connect_client_to(Connection::Target("F1"));
-    let other = script.connect_client();
-    script.disconnect(client);
-    let calls = script.calls();
-    let last = calls.iter().last().unwrap();
-    assert_eq!(last.params()["autoAttach"], false, "nobody needs it");
-    assert_eq!(ids(&listed_frames(&mut script, other)), ["F1"]);
-    let frame = &listed_frames(&mut script, other)[0];
-    assert_eq!(frame["attached"], false);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! the ids that clients have received stay valid.
 
 mod chromedriver;
+mod frame_connections;
 mod frame_navigation;
 mod frame_targets;
 mod frames;
