@@ -284,11 +284,13 @@ fn frame_of_a_live_tab_is_described_with_the_address_it_went_to() {
 fn frame_that_the_page_removes_is_gone_for_good() {
     let mut script = script_with_frames(&["F1"]);
     let (page, _) = page_with_frames(&mut script);
+    let client = discovering_client(&mut script);
     script.send(&page, "Runtime.evaluate", json!({}));
     answer_as_chrome(&mut script, "F1");
+    script.received(client);
     script.cdp_event(1, "Target.detachedFromTarget", json!({ "sessionId": "c1" }));
+    assert_eq!(frame_ids(&script.received(client), DESTROYED), ["F1"]);
     script.detach_debugger(1, "canceled_by_user");
-    let client = script.connect_client();
     assert!(listed_frames(&mut script, client).is_empty());
 }
 
