@@ -167,6 +167,7 @@ pub async fn list(
         }) if pages.is_empty() => no_browser(),
         Ok(Description { pages, .. }) => {
             let targets = pages.iter().flat_map(|page| describe_targets(page, url));
+            let targets = targets.map(|target| with_front_end(target, &entrance));
             Json(targets.collect::<Value>()).into_response()
         }
         Err(refused) => refused,
@@ -174,7 +175,7 @@ pub async fn list(
 }
 
 /// As Chrome describes a page and its frames, without the address of a hosted DevTools: that page
-/// would be refused, and its address would contain the token.
+/// would be refused.
 fn describe_targets(page: &PageSummary, url: impl Fn(&str) -> Option<String>) -> Vec<Value> {
     let described = json!({
         "description": "", "id": page.id, "title": page.title, "type": "page", "url": page.url,
@@ -187,6 +188,18 @@ fn describe_targets(page: &PageSummary, url: impl Fn(&str) -> Option<String>) ->
         })
     });
     iter::once(described).chain(frames).collect()
+}
+
+/// Adds the address of DevTools as it is part of every Chrome. `chrome://inspect` of another browser opens
+/// only targets that have one. Not where it would contain the token.
+fn with_front_end(mut target: Value, entrance: &Entrance) -> Value {
+    let url = target["webSocketDebuggerUrl"].as_str();
+    let address = url.and_then(|url| url.strip_prefix("ws://"));
+    if let Some(address) = address.filter(|_| !entrance.needs_token()) {
+        let front_end = format!("devtools://devtools/bundled/inspector.html?ws={address}");
+        target["devtoolsFrontendUrl"] = front_end.into();
+    }
+    target
 }
 
 /// How `/json/list` describes one target.
@@ -203,7 +216,8 @@ pub async fn find_target(
     }
     let pages = describe_entry(entry).await?.pages;
     let mut targets = pages.iter().flat_map(|page| describe_targets(page, url));
-    targets.find(|target| target["id"] == id)
+    let found = targets.find(|target| target["id"] == id);
+    found.map(|target| with_front_end(target, entrance))
 }
 
 /// Makes sure that a browser is connected that can be asked for something.

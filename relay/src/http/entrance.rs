@@ -32,6 +32,10 @@ impl Entrance {
         }
     }
 
+    pub fn needs_token(&self) -> bool {
+        self.needs_token
+    }
+
     pub fn browser(&self) -> Option<&str> {
         self.browser.as_deref()
     }

@@ -53,6 +53,13 @@ async fn serves_what_chromes_own_port_serves_without_a_token() {
     let list = http::get(port, "/json/list", &[]).await.json();
     let page = format!("ws://127.0.0.1:{port}/devtools/page/{}", target_of(1));
     assert_eq!(list[0]["webSocketDebuggerUrl"], page);
+    // `chrome://inspect` opens only what has an address of DevTools. Elsewhere it would have the token.
+    let front_end = page.replace("ws://", "devtools://devtools/bundled/inspector.html?ws=");
+    assert_eq!(list[0]["devtoolsFrontendUrl"], front_end);
+    let main = relay
+        .get(&format!("/json/list?token={}", relay.token()))
+        .await;
+    assert_eq!(main[0]["devtoolsFrontendUrl"], Value::Null);
     assert_eq!(http::get(port, "/json/protocol", &[]).await.status, 200);
 
     let mut browser = Client::connect_url(&browser_url(port).await).await;
