@@ -193,11 +193,13 @@ fn describe_targets(page: &PageSummary, url: impl Fn(&str) -> Option<String>) ->
 /// Adds the address of DevTools as it is part of every Chrome. `chrome://inspect` of another browser opens
 /// only targets that have one. Not where it would contain the token.
 fn with_front_end(mut target: Value, entrance: &Entrance) -> Value {
-    let url = target["webSocketDebuggerUrl"].as_str();
+    let url = target.get("webSocketDebuggerUrl").and_then(Value::as_str);
     let address = url.and_then(|url| url.strip_prefix("ws://"));
     if let Some(address) = address.filter(|_| !entrance.needs_token()) {
         let front_end = format!("devtools://devtools/bundled/inspector.html?ws={address}");
-        target["devtoolsFrontendUrl"] = front_end.into();
+        if let Some(fields) = target.as_object_mut() {
+            fields.insert("devtoolsFrontendUrl".to_owned(), front_end.into());
+        }
     }
     target
 }
@@ -216,7 +218,7 @@ pub async fn find_target(
     }
     let pages = describe_entry(entry).await?.pages;
     let mut targets = pages.iter().flat_map(|page| describe_targets(page, url));
-    let found = targets.find(|target| target["id"] == id);
+    let found = targets.find(|target| target.get("id").is_some_and(|own| own == id));
     found.map(|target| with_front_end(target, entrance))
 }
 
