@@ -13,7 +13,6 @@ use crate::direct;
 use crate::error::Error;
 use crate::http::browser_query::not_found;
 use crate::http::guard::{Refusal, refusal};
-use crate::http::listener::Places;
 use crate::hub::HubReport;
 use crate::link::lobby::Lobby;
 use crate::log::Observer;
@@ -38,7 +37,6 @@ impl App {
         config: Config,
         home: &Home,
         observer: Observer,
-        places: Places,
     ) -> Result<(Arc<Self>, mpsc::UnboundedReceiver<HubReport>), Error> {
         let modes = (config.browser_mode, config.client_mode);
         let limits = direct::Limits {
@@ -51,7 +49,7 @@ impl App {
         let app = Self {
             secrets: Arc::new(Secrets::open(home)?),
             lobby: Arc::default(),
-            open_port: OpenPort::new(places),
+            open_port: OpenPort::new(),
             stop_requested: Notify::new(),
             registry,
             launcher: Arc::new(launcher),

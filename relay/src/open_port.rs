@@ -29,7 +29,7 @@ const STANDARD_PORT: u16 = 80;
 const GOING_AWAY: u16 = 1001;
 
 pub struct OpenPort {
-    /// Shared with the relay's own port.
+    /// Separate from those of the relay's own port: no program can use them up for others there.
     places: Places,
     /// Held while the port is opened or closed, so that only one is open at a time.
     current: AsyncMutex<Option<Current>>,
@@ -157,9 +157,9 @@ impl Opening {
 }
 
 impl OpenPort {
-    pub fn new(places: Places) -> Self {
+    pub fn new() -> Self {
         Self {
-            places,
+            places: Places::of_open_port(),
             current: AsyncMutex::default(),
             current_id: AtomicU64::new(0),
             last_id: AtomicU64::new(0),

@@ -67,9 +67,8 @@ impl Relay {
         file_limit::raise();
         let listener = listener::bind(start.port).await?;
         let port = listener.local_addr()?.port();
-        let places = Places::new();
         let config = configure(port)?;
-        let (app, reports) = App::new(config, &home, start.observer, places.clone())?;
+        let (app, reports) = App::new(config, &home, start.observer)?;
         let claim = home.claim()?.map(Arc::new);
         let mut cdp_url_file = None;
         let mut left = Vec::new();
@@ -91,7 +90,7 @@ impl Relay {
             routes: routes::routes(&app),
             http_timeout: routes::CONNECTION_TIMEOUT,
             owners: Owners::WithProof,
-            places,
+            places: Places::new(),
         };
         let accepting = listener::accept(listener, serving);
         let published = claim.clone().filter(|_| cdp_url_file.is_some());

@@ -173,7 +173,8 @@ async fn limits_the_number_of_websockets() {
         assert_eq!(response.status, 101, "after {}", open.len());
         open.push(stream);
     }
-    // More WebSockets are refused, other requests are served.
+    // More clients are refused. The extension has places of its own, and other requests are served.
+    let _extension = ScriptedExtension::connect(&relay, &[tab(1)]).await;
     let (_, response) = http::upgrade(port, &path, &[]).await;
     assert_eq!(response.status, 503);
     assert!(

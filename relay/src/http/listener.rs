@@ -22,11 +22,15 @@ use crate::http::peer::{self, Owners, Peer, Refused};
 /// How long a connection may take to send a request's head.
 const REQUEST_HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_REQUEST_HEAD: usize = 64 << 10;
-/// Plain HTTP connections and WebSockets have separate places, so that neither can take those of
-/// the other. A client of a browser with a debugging port of its own has a second socket, to that port.
-/// `file_limit` makes sure that all of them can be open.
+/// Plain HTTP connections, clients and extensions have separate places, so that none of them can take
+/// those of another. A client of a browser with a debugging port of its own has a second socket, to that
+/// port. `file_limit` makes sure that all of them can be open.
 const MAX_HTTP_CONNECTIONS: usize = 400;
-const MAX_WEBSOCKETS: usize = 512;
+const MAX_CLIENTS: usize = 512;
+const MAX_EXTENSIONS: usize = 128;
+/// Nothing is checked of the programs that use the open port, so what they can take is theirs alone.
+const MAX_OPEN_PORT_HTTP_CONNECTIONS: usize = 100;
+const MAX_OPEN_PORT_CLIENTS: usize = 256;
 /// Accepting fails mostly when file descriptors run out; some are free again soon.
 const RETRY_DELAY: Duration = Duration::from_millis(50);
 /// The shortest time between two lines in the log about refused connections.
@@ -49,7 +53,7 @@ fn unknown_holder(port: u16) -> String {
     format!("another program (`lsof -nP -iTCP:{port} -sTCP:LISTEN` shows which)")
 }
 
-/// The free places for connections. Listeners that share them stay below one limit together.
+/// The free places for the connections of one listener.
 #[derive(Clone)]
 pub struct Places {
     http: Arc<Semaphore>,
@@ -58,23 +62,51 @@ pub struct Places {
 
 impl Places {
     pub fn new() -> Self {
+        Self::with(MAX_HTTP_CONNECTIONS, MAX_CLIENTS, MAX_EXTENSIONS)
+    }
+
+    /// Extensions do not connect there.
+    pub fn of_open_port() -> Self {
+        Self::with(MAX_OPEN_PORT_HTTP_CONNECTIONS, MAX_OPEN_PORT_CLIENTS, 0)
+    }
+
+    fn with(http: usize, clients: usize, extensions: usize) -> Self {
+        let [http, clients, extensions] =
+            [http, clients, extensions].map(|count| Arc::new(Semaphore::new(count)));
         Self {
-            http: Arc::new(Semaphore::new(MAX_HTTP_CONNECTIONS)),
-            websockets: WebSocketPlaces(Arc::new(Semaphore::new(MAX_WEBSOCKETS))),
+            http,
+            websockets: WebSocketPlaces {
+                clients,
+                extensions,
+            },
         }
     }
 }
 
+/// Whose place a WebSocket takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PlaceOf {
+    Client,
+    Extension,
+}
+
 /// The free places for WebSockets. The listener adds it to the extensions of every request.
 #[derive(Clone)]
-pub struct WebSocketPlaces(Arc<Semaphore>);
+pub struct WebSocketPlaces {
+    clients: Arc<Semaphore>,
+    extensions: Arc<Semaphore>,
+}
 
 impl WebSocketPlaces {
     /// Takes a place, which is free again when the permit is dropped. Returns `None` if all are
     /// taken.
-    pub fn take(extensions: &Extensions) -> Option<OwnedSemaphorePermit> {
-        let places = extensions.get::<Self>()?.0.clone();
-        places.try_acquire_owned().ok()
+    pub fn take(request: &Extensions, place_of: PlaceOf) -> Option<OwnedSemaphorePermit> {
+        let places = request.get::<Self>()?;
+        let places = match place_of {
+            PlaceOf::Client => &places.clients,
+            PlaceOf::Extension => &places.extensions,
+        };
+        places.clone().try_acquire_owned().ok()
     }
 }
 

@@ -12,7 +12,7 @@ use super::authenticate::{self, Admission, MAX_INTRODUCTION, MAX_UNPROVEN_MESSAG
 use super::lobby::Guest;
 use super::outbox::outbox;
 use super::socket;
-use super::upgrade::{Reader, Upgrade, Writer};
+use super::upgrade::{ExtensionUpgrade, Reader, Writer};
 use super::websocket::{Close, Outgoing};
 use crate::app::App;
 use crate::hub::ToHub;
@@ -29,7 +29,10 @@ const TRY_AGAIN_LATER: u16 = 1013;
 const SLOT_TAKEN: u16 = 4409;
 
 /// The guard has already checked host and origin.
-pub async fn upgrade(State(app): State<Arc<App>>, upgrade: Upgrade) -> Response {
+pub async fn upgrade(
+    State(app): State<Arc<App>>,
+    ExtensionUpgrade(upgrade): ExtensionUpgrade,
+) -> Response {
     let guest = app.lobby.enter();
     upgrade.run(MAX_UNPROVEN_MESSAGE, move |reader, writer| {
         run(app, guest, reader, writer)

@@ -14,18 +14,21 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::handshake::{self, Invalid};
 use super::websocket;
 use crate::http::guard::refusal;
-use crate::http::listener::WebSocketPlaces;
+use crate::http::listener::{PlaceOf, WebSocketPlaces};
 
 pub type Reader = websocket::Reader<OwnedReadHalf>;
 pub type Writer = websocket::Writer<OwnedWriteHalf>;
 
-/// A valid handshake.
+/// A valid handshake of a client.
 pub struct Upgrade {
     accept: HeaderValue,
     connection: OnUpgrade,
     /// Kept as long as the socket.
     place: OwnedSemaphorePermit,
 }
+
+/// A valid handshake of an extension, whose place no client can take.
+pub struct ExtensionUpgrade(pub Upgrade);
 
 impl Upgrade {
     /// Returns the response, and runs the socket once it has been sent.
@@ -54,32 +57,51 @@ impl Upgrade {
         ];
         (StatusCode::SWITCHING_PROTOCOLS, headers).into_response()
     }
-}
 
-impl<S: Sync> FromRequestParts<S> for Upgrade {
-    type Rejection = Response;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Response> {
+    fn accept(parts: &mut Parts, place_of: PlaceOf) -> Result<Self, Box<Response>> {
         let accept = match handshake::accept(parts) {
             Ok(accept) => accept,
-            Err(Invalid::NotAWebSocket) => return Err(upgrade_required(parts.uri.path())),
+            Err(Invalid::NotAWebSocket) => {
+                return Err(Box::new(upgrade_required(parts.uri.path())));
+            }
             Err(Invalid::Key) => {
                 let error = "Sec-WebSocket-Key must be 16 bytes in base64.";
-                return Err(refusal(StatusCode::BAD_REQUEST, error).into_response());
+                return Err(Box::new(
+                    refusal(StatusCode::BAD_REQUEST, error).into_response(),
+                ));
             }
         };
         let Some(connection) = parts.extensions.remove::<OnUpgrade>() else {
-            return Err(upgrade_required(parts.uri.path()));
+            return Err(Box::new(upgrade_required(parts.uri.path())));
         };
-        let Some(place) = WebSocketPlaces::take(&parts.extensions) else {
+        let Some(place) = WebSocketPlaces::take(&parts.extensions, place_of) else {
             let error = "Too many WebSockets are open. Close one, then try again.";
-            return Err(refusal(StatusCode::SERVICE_UNAVAILABLE, error).into_response());
+            return Err(Box::new(
+                refusal(StatusCode::SERVICE_UNAVAILABLE, error).into_response(),
+            ));
         };
         Ok(Self {
             accept,
             connection,
             place,
         })
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Upgrade {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Response> {
+        Self::accept(parts, PlaceOf::Client).map_err(|refused| *refused)
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for ExtensionUpgrade {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Response> {
+        let accepted = Upgrade::accept(parts, PlaceOf::Extension);
+        accepted.map(Self).map_err(|refused| *refused)
     }
 }
 

@@ -1,12 +1,13 @@
 //! Who may use the open port: programs of the relay's own user, and no web page, extension or other user.
 
-use tabwire_tests::{http, origin, target_of};
+use serde_json::json;
+use tabwire_tests::{Client, ScriptedExtension, http, origin, tab, target_of};
 use tokio::io::AsyncWriteExt as _;
 
 use super::{close_port, open_port};
 #[cfg(target_os = "linux")]
 use crate::peers::{AS_NOBODY, assert_status, is_root, request_from, start_as_nobody};
-use crate::setup::start_relay;
+use crate::setup::{MULTI_CLIENT, start_relay};
 
 #[tokio::test]
 async fn serves_nothing_else() {
@@ -184,4 +185,39 @@ async fn refuses_root_if_another_user_runs_the_relay() {
     // No browser is connected.
     assert_status(&own, 503);
     assert_eq!(request_from(&[], port, "/json/version", &[]).await, "");
+}
+
+/// Opens WebSockets and half-sent requests until the port takes no more.
+async fn take_all_places(port: u16) -> Vec<tokio::net::TcpStream> {
+    let mut taken = Vec::new();
+    let page = format!("/devtools/page/{}", target_of(1));
+    loop {
+        let (stream, response) = http::upgrade(port, &page, &[]).await;
+        taken.push(stream);
+        if response.status != 101 {
+            assert_eq!(response.status, 503, "{response:?}");
+            break;
+        }
+        assert!(taken.len() < 2000, "there is no limit");
+    }
+    for _ in 0..500 {
+        let mut stream = http::connect(port).await;
+        let _ = stream.write_all(b"GET /json HTTP/1.1\r\nHost: 127").await;
+        taken.push(stream);
+    }
+    taken
+}
+
+#[tokio::test]
+async fn sockets_of_a_program_keep_neither_the_extension_nor_a_client_out() {
+    let (mut relay, extension) = start_relay(MULTI_CLIENT, &[1]).await;
+    let port = open_port(&relay, &[]);
+    let _taken = take_all_places(port).await;
+    drop(extension);
+    relay.until_extension(false).await;
+    let _extension = ScriptedExtension::connect(&relay, &[tab(1)]).await;
+    let mut client = Client::connect(&relay).await;
+    let targets = client.ok("Target.getTargets", json!({})).await;
+    assert_eq!(targets["targetInfos"][0]["targetId"], target_of(1));
+    assert!(relay.is_alive().await);
 }
