@@ -14,10 +14,8 @@
 
 import { attachedTabs, isAttached } from './attachments.js';
 import { allowAutomaticDownloads, restoreAutomaticDownloads } from './automatic_downloads.js';
+import { folderOf, rememberLeft, takeLeft } from './download_folders.js';
 import { ownerOf } from './download_owner.js';
-
-/** The folder in the user's download folder. The relay has the same name. */
-const FOLDER = 'Tabwire';
 
 /**
  * How long Chrome may take from announcing a download, or from the end of a navigation, to creating
@@ -221,7 +219,10 @@ function onDeterminingFilename({ id, filename }, suggest) {
   const answer = () => {
     download.onDecided = undefined;
     if (download.action === 'take') {
-      suggest({ filename: `${FOLDER}/${download.guid}`, conflictAction: 'uniquify' });
+      suggest({
+        filename: `${folderOf(download.guid)}/${download.guid}`,
+        conflictAction: 'uniquify',
+      });
     } else {
       suggest();
     }
@@ -286,6 +287,21 @@ async function discard(id) {
   await chrome.downloads.erase({ id }).catch(() => {});
 }
 
+/** The next relay removes its folder. @param {{ id: number, guid: string }} download */
+async function discardWithoutRelay({ id, guid }) {
+  const [item] = await chrome.downloads.search({ id });
+  await discard(id);
+  if (item?.filename) {
+    await rememberLeft({ guid, path: item.filename });
+  }
+}
+
+/** A relay is connected. */
+export async function reportLeft() {
+  const ended = { state: 'canceled', receivedBytes: 0, totalBytes: 0 };
+  (await takeLeft()).forEach((left) => notify('downloadChanged', { ...left, ...ended }));
+}
+
 /** @param {Download} download */
 function forget({ id }) {
   downloads.delete(id);
@@ -300,7 +316,7 @@ export async function cancelDownloads() {
   const restored = watchDownloads(false);
   if (taken.length > 0) {
     save();
-    await Promise.all(taken.map(({ id }) => discard(id)));
+    await Promise.all(taken.map(discardWithoutRelay));
   }
   await restored;
 }
@@ -364,7 +380,7 @@ function reportChange(download, { state, bytesReceived, totalBytes, path }) {
 /** Saves which downloads were taken, for `discardLeftovers`. */
 function save() {
   const taken = [...downloads.values()].filter(({ action }) => action === 'take');
-  chrome.storage.session.set({ downloads: taken.map(({ id }) => id) });
+  chrome.storage.session.set({ downloads: taken.map(({ id, guid }) => ({ id, guid })) });
 }
 
 /**
@@ -373,10 +389,10 @@ function save() {
  */
 export async function discardLeftovers() {
   await restoreAutomaticDownloads();
-  /** @type {{ downloads?: number[] }} */
+  /** @type {{ downloads?: { id: number, guid: string }[] }} */
   const saved = await chrome.storage.session.get('downloads');
   if (saved.downloads?.length) {
     chrome.storage.session.set({ downloads: [] });
-    await Promise.all(saved.downloads.map(discard));
+    await Promise.all(saved.downloads.map(discardWithoutRelay));
   }
 }

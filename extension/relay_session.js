@@ -6,7 +6,7 @@
 import * as attachments from './attachments.js';
 import { makeBrowserMessage } from './browser_info.js';
 import { runCommand } from './commands.js';
-import { cancelDownloads, discardLeftovers } from './downloads.js';
+import { cancelDownloads, discardLeftovers, reportLeft } from './downloads.js';
 import { rememberAccepted, rememberRejected } from './pairing.js';
 import { isPaused, readPaused, setPaused } from './pause.js';
 import { clearLeftPermissions, clearPermissions } from './permissions.js';
@@ -186,6 +186,7 @@ export class RelaySession {
       clearTimeout(this.#detachTimer);
       this.#detachTimer = undefined;
       rememberAccepted(this.#pairing.secret);
+      reportLeft();
     } else {
       if (this.#link.status.state === 'rejected') {
         rememberRejected(this.#pairing.secret);

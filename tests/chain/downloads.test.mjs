@@ -233,7 +233,7 @@ async function withRawPage(connect) {
       );
       return index >= 0 && client.events.splice(index, 1)[0];
     });
-  return { client, sessionId, click, next };
+  return { client, sessionId, targetId, click, next };
 }
 
 test('a file in a chosen folder has its own name, and replaces no other', () =>
@@ -345,6 +345,34 @@ test('each client gets its own downloads', () =>
     );
   }));
 
+test('two clients of a tab that want the file at the same place both get it', () =>
+  shared.withClients(async (connect) => {
+    const { client, click, targetId } = await withRawPage(connect);
+    const other = await connect.raw();
+    const attached = await other.send('Target.attachToTarget', { targetId, flatten: true });
+    await other.send('Runtime.evaluate', { expression: '1' }, attached.sessionId);
+    const folder = await temporaryFolder('same');
+    for (const [each, downloadPath] of [
+      [client, folder.path],
+      [other, `${folder.path}/`],
+    ]) {
+      const behavior = { behavior: 'allowAndName', downloadPath, eventsEnabled: true };
+      await each.send('Browser.setDownloadBehavior', behavior);
+    }
+    await click('file');
+    for (const each of [client, other]) {
+      const ended = await until('the download has ended', () =>
+        each.events.find(
+          ({ method, params }) =>
+            method === 'Browser.downloadProgress' && params.state !== 'inProgress',
+        ),
+      );
+      assert.equal(ended.params.state, 'completed');
+      assert.equal(await readFile(ended.params.filePath, 'utf8'), CONTENT);
+    }
+    await folder.remove();
+  }));
+
 test('a client that leaves takes its unfinished download with it, but not a chosen folder’s', async () => {
   const folder = await temporaryFolder('left');
   const begin = async (behavior) =>
@@ -356,8 +384,10 @@ test('a client that leaves takes its unfinished download with it, but not a chos
       await next('Browser.downloadWillBegin');
       return take(slow);
     });
+  const before = await usersDownloads();
   const lost = await begin('allowAndName');
   await until('Chrome has given up', () => lost.destroyed);
+  await untilEqual('nothing is left of it', usersDownloads, before);
   const wanted = await begin('allow');
   wanted.end();
   await untilEqual('the file arrives', () => readdir(folder.path), ['slow.bin']);

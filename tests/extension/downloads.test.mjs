@@ -8,7 +8,7 @@ import { newWorker } from './worker.mjs';
 
 const GUID = '790c48b4-cee2-4755-b32f-b33ff8ccd4ee';
 const URL = 'https://example.org/file';
-const OWN = `/home/user/Downloads/Tabwire/${GUID}`;
+const OWN = `/home/user/Downloads/Tabwire-${GUID}/${GUID}`;
 
 /** A browser with tab 1, which is attached, and tab 2, which is not. */
 async function start({ isWatching = true } = {}) {
@@ -370,14 +370,19 @@ test('a tab whose address arrives after the agent has left is not allowed either
   assert.equal(allowed(), before);
 });
 
-test('without a relay, what was taken for agents is removed', async () => {
-  const { begin, downloads, controlDownload, cancelDownloads } = await start();
+test('without a relay, what was taken for agents is removed, and the next relay learns of its folder', async () => {
+  const { begin, sent, downloads, controlDownload, cancelDownloads, reportLeft } = await start();
   begin();
   await controlDownload(GUID, 'take');
   const users = downloads.start('https://example.org/other');
   await cancelDownloads();
   assert.deepEqual([...downloads.items.keys()], [users]);
   assert.ok(!downloads.isWatched);
+  sent.length = 0;
+  await reportLeft();
+  assert.deepEqual(sent, [changed('canceled', 0, { totalBytes: 0, path: OWN })]);
+  await reportLeft();
+  assert.equal(sent.length, 1, 'once');
 });
 
 test('a restarted worker removes what the last one had taken', async () => {
@@ -386,7 +391,11 @@ test('a restarted worker removes what the last one had taken', async () => {
   await controlDownload(GUID, 'take');
   const users = downloads.start('https://example.org/other');
   await settle();
-  const { discardLeftovers } = await newWorker(browser)('downloads.js');
-  await discardLeftovers();
+  const worker = await newWorker(browser)('downloads.js');
+  const sent = [];
+  worker.reportDownloadsTo((method, params) => sent.push([method, params.path]));
+  await worker.discardLeftovers();
   assert.deepEqual([...downloads.items.keys()], [users]);
+  await worker.reportLeft();
+  assert.deepEqual(sent, [['downloadChanged', OWN]]);
 });

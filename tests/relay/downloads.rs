@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use tabwire_tests::{Client, Relay, ScriptedExtension};
+use tabwire_tests::{Client, Relay, ScriptedExtension, until};
 
 use crate::setup::start_with_live_session;
 
@@ -47,6 +47,11 @@ impl Scene {
 
     /// A download in tab 1 starts, and Chrome saves it at this path.
     async fn finish_download(&mut self, name: &str, path: &Path, bytes: usize) -> Value {
+        self.complete(name, path, bytes).await;
+        self.outcome().await
+    }
+
+    async fn complete(&mut self, name: &str, path: &Path, bytes: usize) {
         let created = json!({
             "guid": GUID, "tabId": 1, "url": "https://example.com/file", "suggestedFilename": name,
         });
@@ -57,6 +62,10 @@ impl Scene {
             "path": path,
         });
         self.extension.send_event("downloadChanged", changed).await;
+    }
+
+    /// The last progress of the download.
+    async fn outcome(&mut self) -> Value {
         loop {
             let progress = self.client.event("Browser.downloadProgress").await;
             if progress["params"]["state"] != "inProgress" {
@@ -77,13 +86,13 @@ impl Scene {
 #[tokio::test]
 async fn file_is_at_the_id_of_its_download_before_the_client_knows() {
     let mut scene = Scene::start("allowAndName").await;
-    let source = scene.write(&format!("Downloads/Tabwire/{GUID}"), b"bytes");
+    let source = scene.write(&format!("Downloads/Tabwire-{GUID}/{GUID}"), b"bytes");
     let params = scene.finish_download("../report.txt", &source, 5).await;
     let file = scene.path("wanted").join(GUID);
     assert_eq!(params["state"], "completed");
     assert_eq!(params["filePath"], file.to_str().unwrap());
     assert_eq!(fs::read(file).unwrap(), b"bytes");
-    assert!(!scene.path("Downloads/Tabwire").exists());
+    assert!(!scene.path(&format!("Downloads/Tabwire-{GUID}")).exists());
     assert_eq!(scene.actions(2).await, ["take", "finish"]);
 }
 
@@ -91,7 +100,7 @@ async fn file_is_at_the_id_of_its_download_before_the_client_knows() {
 async fn file_with_a_hostile_name_stays_in_its_folder() {
     let mut scene = Scene::start("allow").await;
     scene.write("wanted/authorized_keys", b"mine");
-    let source = scene.write(&format!("Downloads/Tabwire/{GUID}"), b"bytes");
+    let source = scene.write(&format!("Downloads/Tabwire-{GUID}/{GUID}"), b"bytes");
     let name = "../../.ssh/authorized_keys";
     let params = scene.finish_download(name, &source, 5).await;
     let file = scene.path("wanted/authorized_keys (1)");
@@ -117,11 +126,51 @@ async fn file_that_the_person_has_saved_elsewhere_is_copied() {
 async fn client_learns_that_its_file_cannot_be_saved() {
     let mut scene = Scene::start("allowAndName").await;
     scene.write("wanted", b"a file where the folder should be");
-    let source = scene.write(&format!("Downloads/Tabwire/{GUID}"), b"bytes");
+    let source = scene.write(&format!("Downloads/Tabwire-{GUID}/{GUID}"), b"bytes");
     let params = scene.finish_download("report.txt", &source, 5).await;
     assert_eq!(params["state"], "canceled");
     assert_eq!(params.get("filePath"), None);
     assert_eq!(scene.actions(2).await, ["take", "cancel"]);
+}
+
+#[tokio::test]
+async fn cancelling_while_the_file_is_copied_is_too_late() {
+    const SIZE: usize = 200 << 20;
+    let mut scene = Scene::start("allowAndName").await;
+    let source = scene.write("Desktop/large.bin", b"");
+    let file = fs::OpenOptions::new().write(true).open(&source).unwrap();
+    file.set_len(SIZE as u64).unwrap();
+    scene.complete("large.bin", &source, SIZE).await;
+    let wanted = scene.path("wanted");
+    until("the file is being copied", async || {
+        wanted.exists().then_some(())
+    })
+    .await;
+    let params = json!({ "guid": GUID });
+    scene.client.ok("Browser.cancelDownload", params).await;
+    let outcome = scene.outcome().await;
+    assert_eq!(outcome["state"], "completed");
+    let copied = fs::metadata(wanted.join(GUID)).unwrap();
+    assert_eq!(copied.len(), SIZE as u64);
+    assert_eq!(scene.actions(2).await, ["take", "leave"]);
+}
+
+#[tokio::test]
+async fn folder_of_a_cancelled_download_is_removed_for_an_earlier_relay_too() {
+    let scene = Scene::start("allowAndName").await;
+    let source = scene.write(&format!("Downloads/Tabwire-{GUID}/{GUID}"), b"");
+    fs::remove_file(&source).unwrap();
+    let folder = source.parent().unwrap();
+    let canceled = json!({ "guid": GUID, "state": "canceled", "path": source });
+    scene
+        .extension
+        .send_event("downloadChanged", canceled)
+        .await;
+    until("the folder is gone", async || {
+        (!folder.exists()).then_some(())
+    })
+    .await;
+    assert!(scene.path("Downloads").exists());
 }
 
 #[cfg(target_os = "linux")]

@@ -1,12 +1,13 @@
-//! Puts the file of a finished download where clients want it. Chrome saves it in a folder of
-//! Tabwire's inside the person's download folder, because an extension cannot save files anywhere
-//! else. From there it is moved; a file in any other place is the person's and is copied.
+//! Puts the file of a finished download where clients want it. Chrome saves it in a folder of its own
+//! inside the person's download folder, because an extension cannot save files anywhere else. From
+//! there it is moved; a file in any other place is the person's and is copied.
 //!
-//! Never replaces a file, and never follows a link that stands where the file should go.
+//! Never replaces a file, never follows a link that stands where the file should go, and removes no
+//! folder but that of the download, when it is empty.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
@@ -15,8 +16,9 @@ use std::time::Duration;
 use rustix::fs::OFlags;
 use tabwire_core::{Place, Placed, Placement};
 
-/// The folder that the extension saves downloads in.
-const FOLDER: &str = "Tabwire";
+/// How the name of the folder begins that the extension saves a download in. The download's id follows,
+/// so that no folder of the person's can have this name.
+const FOLDER_START: &str = "Tabwire-";
 
 /// How many names are tried for a file: `report.txt`, `report (1).txt`, …
 const MAX_NAMES: u32 = 10_000;
@@ -51,15 +53,7 @@ pub fn place(placement: &Placement) -> Placed {
     if is_own && placement.places.is_empty() {
         remove_empty_folder(source, TIDY_ATTEMPTS);
     }
-    let last = placement.places.len().saturating_sub(1);
-    let put_at = |(index, wanted): (usize, &Place)| {
-        // Clients must not share a file: what one writes into it, the other would read.
-        let can_link = is_own && index == last;
-        put(source, can_link, &placement.guid, wanted)
-            .map(|path| path.to_string_lossy().into_owned())
-            .map_err(|error| format!("{}: {error}", wanted.folder))
-    };
-    let files: Vec<_> = placement.places.iter().enumerate().map(put_at).collect();
+    let files = put_all(source, is_own, placement);
     if is_own && files.iter().any(Result::is_ok) {
         // If this fails, a file stays in the person's download folder.
         if let Err(error) = fs::remove_file(source) {
@@ -74,7 +68,45 @@ pub fn place(placement: &Placement) -> Placed {
     }
 }
 
-/// Removes the folder of a download, unless other downloads are in it.
+fn put_all(source: &Path, is_own: bool, placement: &Placement) -> Vec<Result<String, String>> {
+    let places = &placement.places;
+    // Two clients may want the file under its id in the same folder. Then it is one file for both, as in
+    // Chrome.
+    let ids: Vec<_> = places.iter().map(identify).collect();
+    let first_of = |index: usize| {
+        let id = ids.get(index)?.as_ref()?;
+        let mut earlier = ids.iter().take(index);
+        earlier.position(|other| other.as_ref() == Some(id))
+    };
+    let last = (0..places.len()).rfind(|index| first_of(*index).is_none());
+    let mut files: Vec<Result<String, String>> = Vec::new();
+    for (index, wanted) in places.iter().enumerate() {
+        let first = first_of(index).and_then(|first| files.get(first).cloned());
+        // Otherwise clients must not share a file: what one writes into it, the other would read.
+        let can_link = is_own && last == Some(index);
+        let file = match first {
+            Some(file) => file.map(|_| Path::new(&wanted.folder).join(&wanted.name)),
+            None => put(source, can_link, &placement.guid, wanted)
+                .map_err(|error| format!("{}: {error}", wanted.folder)),
+        };
+        files.push(file.map(|path| path.to_string_lossy().into_owned()));
+    }
+    files
+}
+
+/// The folder and the name of a place, however its path is written. `None` if its file cannot be the same
+/// as that of another place.
+fn identify(place: &Place) -> Option<(u64, u64, &str)> {
+    if place.is_numbered {
+        return None;
+    }
+    // If this fails, putting the file there fails for the same reason.
+    fs::create_dir_all(&place.folder).ok()?;
+    let folder = fs::metadata(&place.folder).ok()?;
+    Some((folder.dev(), folder.ino(), &place.name))
+}
+
+/// Removes the folder of a download, unless something is in it.
 fn remove_empty_folder(source: &Path, attempts: u32) {
     let Some(folder) = source.parent() else {
         return;
@@ -93,7 +125,7 @@ fn remove_empty_folder(source: &Path, attempts: u32) {
 fn is_in_own_folder(source: &Path, guid: &str) -> bool {
     let name = source.file_name().and_then(|name| name.to_str());
     let folder = source.parent().and_then(Path::file_name);
-    folder.is_some_and(|folder| folder == FOLDER)
+    folder.is_some_and(|folder| folder == format!("{FOLDER_START}{guid}").as_str())
         && !guid.is_empty()
         && name.is_some_and(|name| name.starts_with(guid))
 }

@@ -118,29 +118,40 @@ impl Core {
 
     pub(crate) fn on_download_changed(&mut self, changed: DownloadChanged) {
         let Some(download) = self.world.downloads.get_mut(&changed.guid) else {
+            // Nobody waits for it any more, or its relay was another one.
+            if changed.state == DownloadState::Canceled {
+                self.remove_download_folder(changed);
+            }
             return;
         };
+        // Chrome is done with it.
+        if download.is_placing() {
+            return;
+        }
         download.set_received(changed.received_bytes);
         match changed.state {
             DownloadState::InProgress => self.send_progress_to_all(&changed),
             DownloadState::Canceled => {
-                let is_taken = download.is_taken();
                 self.send_progress_to_all(&changed);
                 self.world.downloads.remove(&changed.guid);
-                if let Some(source) = changed.path.filter(|_| is_taken) {
-                    // Its folder may be empty now.
-                    self.out.push(Output::PlaceFile(Placement {
-                        guid: changed.guid,
-                        source,
-                        places: Vec::new(),
-                    }));
-                }
+                self.remove_download_folder(changed);
             }
             DownloadState::Completed if download.is_taken() => self.place_file(changed),
             DownloadState::Completed => {
                 self.send_progress_to_all(&changed);
                 self.world.downloads.remove(&changed.guid);
             }
+        }
+    }
+
+    /// Has the shell remove the folder of a canceled download, if it is Tabwire's.
+    fn remove_download_folder(&mut self, canceled: DownloadChanged) {
+        if let Some(source) = canceled.path {
+            self.out.push(Output::PlaceFile(Placement {
+                guid: canceled.guid,
+                source,
+                places: Vec::new(),
+            }));
         }
     }
 

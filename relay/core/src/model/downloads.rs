@@ -101,18 +101,19 @@ impl Download {
         self.is_placing = true;
     }
 
+    /// Each file that is being placed belongs to one of the deliveries, so these do not change.
+    pub fn is_placing(&self) -> bool {
+        self.is_placing
+    }
+
     /// Whether other clients want the file, and do not only watch.
     pub fn is_wanted_by_others(&self, client_id: ClientId) -> bool {
         let mut deliveries = self.deliveries.iter();
         deliveries.any(|each| each.client_id != client_id && each.destination.is_some())
     }
 
-    /// A client does not want it any more. While files are being placed, each belongs to one of the
-    /// deliveries, so all of them stay. Returns what was dropped.
+    /// A client does not want it any more. Returns what was dropped.
     pub fn drop_deliveries(&mut self, client_id: ClientId) -> Vec<Delivery> {
-        if self.is_placing {
-            return Vec::new();
-        }
         let is_own = |delivery: &mut Delivery| delivery.client_id == client_id;
         self.deliveries.extract_if(.., is_own).collect()
     }

@@ -36,6 +36,10 @@ impl Core {
         let Some(download) = self.world.downloads.get_mut(guid) else {
             return Handled::empty();
         };
+        // Too late, as for a download that has ended: its file arrives, and the client learns of it.
+        if download.is_placing() {
+            return Handled::empty();
+        }
         if !download.is_wanted_by_others(caller.client_id) {
             let action = DownloadAction::Cancel;
             let call = Call::ControlDownload { guid, action };
@@ -50,7 +54,6 @@ impl Core {
             total_bytes: received,
             path: None,
         };
-        // A file that is being placed arrives.
         for delivery in download.drop_deliveries(caller.client_id) {
             self.send_progress(tab_id, &delivery, &canceled, None);
         }

@@ -8,7 +8,7 @@ use crate::{Connection, Place, Placed, Placement};
 mod sharing;
 
 const GUID: &str = "790c48b4-cee2-4755-b32f-b33ff8ccd4ee";
-const SOURCE: &str = "/home/me/Downloads/Tabwire/790c48b4-cee2-4755-b32f-b33ff8ccd4ee";
+const SOURCE: &str = "/home/me/Downloads/Tabwire-790c48b4-cee2-4755-b32f-b33ff8ccd4ee/790c48b4-cee2-4755-b32f-b33ff8ccd4ee";
 
 fn behavior(behavior: &str) -> Value {
     json!({ "behavior": behavior, "downloadPath": "/tmp/files", "eventsEnabled": true })

@@ -30,15 +30,19 @@ impl Scene {
 
     /// A download that Chrome has saved in Tabwire's folder.
     fn download(&self) -> PathBuf {
-        self.write(&format!("Downloads/Tabwire/{GUID}"), "bytes")
+        self.write(&format!("Downloads/Tabwire-{GUID}/{GUID}"), "bytes")
     }
 
     fn place_at(&self, source: &Path, names: &[(&str, bool)]) -> Placed {
-        let places = names.iter().map(|(name, is_numbered)| Place {
+        let wanted = names.iter().map(|(name, is_numbered)| Place {
             folder: self.path("wanted").to_str().unwrap().to_owned(),
             name: (*name).to_owned(),
             is_numbered: *is_numbered,
         });
+        Self::place_in(source, wanted)
+    }
+
+    fn place_in(source: &Path, places: impl Iterator<Item = Place>) -> Placed {
         place(&Placement {
             guid: GUID.to_owned(),
             source: source.to_str().unwrap().to_owned(),
@@ -68,22 +72,22 @@ fn moves_a_download_and_leaves_no_folder_behind() {
     assert_eq!(placed.files, [Ok(path.to_str().unwrap().to_owned())]);
     assert!(!placed.is_source_kept);
     assert_eq!(fs::read_to_string(path).unwrap(), "bytes");
-    assert!(!scene.path("Downloads/Tabwire").exists());
+    assert!(!scene.path(&format!("Downloads/Tabwire-{GUID}")).exists());
     assert!(scene.path("Downloads").exists());
 }
 
 #[test]
 fn cancelled_download_leaves_no_folder_behind() {
     let scene = Scene::new();
-    let part = scene.write(&format!("Downloads/Tabwire/{GUID}.crdownload"), "by");
-    let source = scene.path(&format!("Downloads/Tabwire/{GUID}"));
+    let part = scene.write(&format!("Downloads/Tabwire-{GUID}/{GUID}.crdownload"), "by");
+    let source = scene.path(&format!("Downloads/Tabwire-{GUID}/{GUID}"));
     let chrome = thread::spawn(move || {
         thread::sleep(TIDY_INTERVAL);
         fs::remove_file(part).unwrap();
     });
     assert_eq!(scene.place_at(&source, &[]).files, []);
     chrome.join().unwrap();
-    assert!(!scene.path("Downloads/Tabwire").exists());
+    assert!(!scene.path(&format!("Downloads/Tabwire-{GUID}")).exists());
 }
 
 #[test]
@@ -100,6 +104,50 @@ fn several_clients_get_a_file_each() {
         "what one writes, the other does not read"
     );
     assert!(!source.exists());
+}
+
+#[test]
+fn clients_that_want_the_same_file_share_it() {
+    let scene = Scene::new();
+    fs::create_dir(scene.path("wanted")).unwrap();
+    symlink(scene.path("wanted"), scene.path("link")).unwrap();
+    let folders = ["wanted", "wanted/", "other/../wanted", "link", "other"];
+    fs::create_dir(scene.path("other")).unwrap();
+    let source = scene.download();
+    let placed = Scene::place_in(
+        &source,
+        folders.iter().map(|folder| Place {
+            folder: scene.path(folder).to_str().unwrap().to_owned(),
+            name: GUID.to_owned(),
+            is_numbered: false,
+        }),
+    );
+    for (folder, file) in folders.iter().zip(placed.files) {
+        let path = scene.path(folder).join(GUID);
+        assert_eq!(file.as_deref(), Ok(path.to_str().unwrap()));
+        assert_eq!(fs::read_to_string(path).unwrap(), "bytes");
+    }
+    assert_eq!(scene.wanted(), [GUID]);
+    assert!(!source.exists());
+}
+
+#[test]
+fn folders_of_the_person_stay() {
+    let scene = Scene::new();
+    for folder in ["Downloads/Tabwire", "Downloads/Tabwire-mine"] {
+        fs::create_dir_all(scene.path(folder)).unwrap();
+        let source = scene.path(folder).join(GUID);
+        scene.place_at(&source, &[]);
+        assert!(scene.path(folder).exists());
+        // A file there is the person's, too.
+        fs::write(&source, "bytes").unwrap();
+        let placed = scene.place_at(&source, &[("report.txt", true)]);
+        assert!(placed.is_source_kept && source.exists(), "{placed:?}");
+    }
+    let source = scene.download();
+    let other = scene.write(&format!("Downloads/Tabwire-{GUID}/notes.txt"), "mine");
+    scene.place_at(&source, &[(GUID, false)]);
+    assert!(!source.exists() && other.exists());
 }
 
 #[tokio::test]
@@ -164,7 +212,7 @@ fn copies_a_file_that_is_not_in_its_own_folder() {
 fn never_follows_a_link_in_place_of_the_download() {
     let scene = Scene::new();
     let secret = scene.write("secret", "token");
-    let source = scene.path(&format!("Downloads/Tabwire/{GUID}"));
+    let source = scene.path(&format!("Downloads/Tabwire-{GUID}/{GUID}"));
     fs::create_dir_all(source.parent().unwrap()).unwrap();
     symlink(secret, &source).unwrap();
     let placed = scene.place_at(&source, &[(GUID, false)]);

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{GUID, action, behavior, client_with_page, states};
+use super::{GUID, SOURCE, action, behavior, client_with_page, states};
 use crate::Placed;
 use crate::tests::script::{ClientId, Script};
 
@@ -111,6 +111,52 @@ fn client_that_cancels_too_late_gets_its_file() {
             (&json!("completed"), &json!(path))
         );
     }
+}
+
+#[test]
+fn only_client_that_cancels_too_late_gets_its_file() {
+    let mut script = Script::with_tabs(1);
+    let (client, _) = client_with_page(&mut script);
+    script.set_downloads(client, behavior("allowAndName"));
+    script.start_download(1);
+    script.change_download("completed", 10);
+    script.calls();
+    script.received_by_all();
+    let id = script.send(client, "Browser.cancelDownload", json!({ "guid": GUID }));
+    assert!(script.calls().is_empty(), "Chrome is done with it");
+    assert_eq!(script.received(client).result(id), &json!({}));
+    // Whatever the extension reports now, the file is on its way.
+    script.change_download("canceled", 10);
+    script.change_download("completed", 10);
+    assert!(script.received(client).is_empty());
+    assert_eq!(script.placements().len(), 1);
+    script.place_files(Placed {
+        guid: GUID.to_owned(),
+        files: vec![Ok("/tmp/files/report".to_owned())],
+        is_source_kept: false,
+    });
+    assert_eq!(script.next_action(), "finish");
+    assert_eq!(states(&script.received(client), PROGRESS), ["completed"]);
+}
+
+#[test]
+fn folder_is_removed_although_nobody_waits_for_the_download() {
+    let mut script = Script::with_tabs(1);
+    let (client, _) = client_with_page(&mut script);
+    script.set_downloads(client, behavior("allowAndName"));
+    script.start_download(1);
+    script.disconnect(client);
+    script.calls();
+    script.change_download("inProgress", 3);
+    assert!(script.placements().is_empty());
+    script.change_download("canceled", 3);
+    let placements = script.placements();
+    assert_eq!(placements.len(), 1);
+    assert_eq!(
+        (placements[0].guid.as_str(), placements[0].source.as_str()),
+        (GUID, SOURCE)
+    );
+    assert!(placements[0].places.is_empty());
 }
 
 #[test]

@@ -100,7 +100,7 @@ fn download_names_its_tab_and_where_its_file_is() {
         total_bytes: 38,
     };
     assert_eq!(params::<DownloadCreated>("downloadCreated"), expected);
-    let path = "/home/user/Downloads/Tabwire/790c48b4-cee2-4755-b32f-b33ff8ccd4ee";
+    let path = "/home/user/Downloads/Tabwire-790c48b4-cee2-4755-b32f-b33ff8ccd4ee/790c48b4-cee2-4755-b32f-b33ff8ccd4ee";
     let expected = DownloadChanged {
         guid,
         state: DownloadState::Completed,
