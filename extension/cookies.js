@@ -1,14 +1,21 @@
 /**
  * The cookies of the profile, in the form of CDP. Reads and writes them with `chrome.cookies`, which
  * needs no debugger. It knows everything about a cookie except its priority and where it was set.
+ *
+ * `chrome.cookies` changes one cookie at a time. If the debugger is attached to a tab anyway, many are
+ * changed through it, which is as fast as on Chrome's own port.
  */
 
+import { attachedTabs, sendCommand } from './attachments.js';
 import { cdpError, INVALID_PARAMS } from './protocol.js';
 
 /** @type {Record<string, string | undefined>} CDP has no word for an unspecified `sameSite`. */
 const SAME_SITE_IN_CDP = { strict: 'Strict', lax: 'Lax', no_restriction: 'None' };
 /** @type {Record<string, `${chrome.cookies.SameSiteStatus}` | undefined>} */
 const SAME_SITE = { Strict: 'strict', Lax: 'lax', None: 'no_restriction' };
+
+/** From how many cookies on it pays to look for a debugger. */
+const MANY = 50;
 
 /** Long past. A cookie that expires then is removed. */
 const EXPIRED = 1;
@@ -56,6 +63,9 @@ export async function setCookies(cookies) {
     throw invalidParameters('cookies');
   }
   const details = cookies.map(fromCdp);
+  if (cookies.length >= MANY && (await changeByDebugger('Network.setCookies', { cookies }))) {
+    return;
+  }
   const results = await Promise.allSettled(details.map((detail) => chrome.cookies.set(detail)));
   const failures = results.flatMap((result, index) =>
     result.status === 'rejected' ? [`${details[index]?.url}: ${result.reason.message}`] : [],
@@ -141,10 +151,31 @@ function parseUrl(url) {
 }
 
 /**
+ * Cookies belong to the profile, so any tab will do. It need not answer: Chrome carries out these commands
+ * itself.
+ * @param {string} method
+ * @param {object} params
+ * @returns {Promise<boolean>} False if there is no debugger, or not every cookie could be changed.
+ */
+async function changeByDebugger(method, params) {
+  const [tabId] = attachedTabs();
+  if (tabId === undefined) {
+    return false;
+  }
+  return sendCommand(tabId, method, params).then(
+    () => true,
+    () => false,
+  );
+}
+
+/**
  * Letting a cookie expire takes Chrome a twentieth of the time of `chrome.cookies.remove`, which
  * looks through all cookies each time. It remains for those that cannot be replaced.
  */
 export async function clearCookies() {
+  if (await changeByDebugger('Network.clearBrowserCookies', {})) {
+    return;
+  }
   const all = await readAll();
   await Promise.allSettled(all.map((cookie) => chrome.cookies.set(expired(cookie))));
   const rest = await readRest(all);

@@ -67,17 +67,31 @@ async function replaceRules(rules) {
   }
   const before = await readRules();
   // While a change is under way, nobody knows what Chrome has.
-  await chrome.storage.session.remove('permissionRules');
-  if (rules.length > 0) {
-    await chrome.storage.local.set({ hasPermissionRules: true });
-  }
-  for (const type of TYPES) {
-    const isOfType = (/** @type {Rule} */ rule) => rule.type === type;
-    await replaceRulesOfType(type, before?.filter(isOfType), rules.filter(isOfType));
-  }
-  await chrome.storage.session.set({ permissionRules: rules });
-  if (rules.length === 0) {
-    await chrome.storage.local.remove('hasPermissionRules');
+  await all([
+    chrome.storage.session.remove('permissionRules'),
+    rules.length > 0 && chrome.storage.local.set({ hasPermissionRules: true }),
+  ]);
+  await all(
+    TYPES.map((type) => {
+      const isOfType = (/** @type {Rule} */ rule) => rule.type === type;
+      return replaceRulesOfType(type, before?.filter(isOfType), rules.filter(isOfType));
+    }),
+  );
+  await all([
+    chrome.storage.session.set({ permissionRules: rules }),
+    rules.length === 0 && chrome.storage.local.remove('hasPermissionRules'),
+  ]);
+}
+
+/**
+ * Waits for all of them, also if one fails: the next change must not begin before.
+ * @param {unknown[]} changes
+ */
+async function all(changes) {
+  const results = await Promise.allSettled(changes);
+  const failed = results.find(({ status }) => status === 'rejected');
+  if (failed?.status === 'rejected') {
+    throw failed.reason;
   }
 }
 
@@ -96,10 +110,11 @@ async function replaceRulesOfType(type, before, rules) {
   if (isCleared) {
     await contentSetting.clear({});
   }
-  for (const rule of rules) {
-    const old = isCleared ? undefined : find(before ?? [], rule);
-    if (old?.setting !== rule.setting) {
-      await contentSetting.set({ primaryPattern: rule.pattern, setting: rule.setting });
-    }
-  }
+  const isNew = (/** @type {Rule} */ rule) =>
+    isCleared || find(before ?? [], rule)?.setting !== rule.setting;
+  await all(
+    rules
+      .filter(isNew)
+      .map(({ pattern, setting }) => contentSetting.set({ primaryPattern: pattern, setting })),
+  );
 }

@@ -8,9 +8,10 @@ import { newWorker } from './worker.mjs';
 async function start(...cookies) {
   const browser = new FakeBrowser();
   browser.cookies = cookies;
-  const { runCommand } = await newWorker(browser)('commands.js');
+  const load = newWorker(browser);
+  const { runCommand } = await load('commands.js');
   const run = (method, params) => runCommand('browserCommand', { method, params });
-  return { browser, run };
+  return { browser, run, load };
 }
 
 const stored = (fields) => ({
@@ -218,4 +219,33 @@ test('rejects a command that it does not have', async () => {
   for (const method of ['Browser.crash', 'toString']) {
     await assert.rejects(run(method), { message: `Unknown command: ${method}` });
   }
+});
+
+test('changes many cookies at once through a debugger that is attached anyway', async () => {
+  const cookies = Array.from({ length: 60 }, (_, index) => ({
+    name: `name${index}`,
+    value: '1',
+    domain: 'example.org',
+  }));
+  const { browser, run, load } = await start(stored({}));
+  browser.openTab({ id: 1, url: 'https://example.org/' });
+  const commands = () => browser.callsTo('debugger.sendCommand').map(([, method]) => method);
+  await run('Storage.setCookies', { cookies });
+  assert.deepEqual(commands(), [], 'none is attached for it');
+  assert.equal(browser.callsTo('cookies.set').length, 60);
+  const { attach } = await load('attachments.js');
+  await attach(1);
+  await run('Storage.setCookies', { cookies });
+  await run('Storage.setCookies', { cookies: cookies.slice(0, 2) });
+  await run('Storage.clearCookies', {});
+  assert.deepEqual(commands(), ['Network.setCookies', 'Network.clearBrowserCookies']);
+  assert.equal(browser.callsTo('cookies.set').length, 62, 'few are set one by one');
+  // What the debugger refuses is tried one by one, which tells what is wrong.
+  browser.stub('debugger.sendCommand', () => {
+    throw new Error('Invalid cookie fields');
+  });
+  await run('Storage.setCookies', { cookies });
+  assert.equal(browser.callsTo('cookies.set').length, 122);
+  await run('Storage.clearCookies', {});
+  assert.deepEqual(browser.cookies, []);
 });
