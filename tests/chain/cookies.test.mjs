@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { attachedUrls, onOwnPort, useChain } from '../harness/chain.mjs';
+import { attachedUrls, onOwnPort, untilDetached, useChain } from '../harness/chain.mjs';
 import { connectRaw, withRawClient } from '../harness/raw_client.mjs';
 
 const shared = useChain({
@@ -118,31 +118,42 @@ test('reports cookies that Chrome does not keep', () =>
     }
   }));
 
-test('reads, copies and clears 5,000 cookies without attaching a tab', () =>
+/** Reads, copies and clears 5,000 cookies, and compares each step with Chromium's own port. */
+async function copyMany(client, own) {
+  // Chrome keeps at most 3,300 cookies, and partitioned ones beside them.
+  const cookies = Array.from({ length: 5000 }, (_, index) => {
+    const isPartitioned = index >= 3000;
+    const topLevelSite = `https://top${Math.floor(index / 25)}.com`;
+    return {
+      name: `name${index % 25}`,
+      value: `value${index}`,
+      domain: `${index % 2 ? '.' : ''}site${Math.floor(index / 25)}.com`,
+      secure: isPartitioned || index % 3 === 0,
+      httpOnly: index % 5 === 0,
+      expires: TOMORROW,
+      ...(isPartitioned ? { partitionKey: { topLevelSite, hasCrossSiteAncestor: true } } : {}),
+    };
+  });
+  await own.send('Storage.setCookies', { cookies });
+  const read = await client.send('Storage.getCookies');
+  assert.equal(read.cookies.length, 5000);
+  await client.send('Storage.clearCookies');
+  assert.deepEqual(await jarOf(own), []);
+  await client.send('Storage.setCookies', { cookies: read.cookies });
+  assert.deepEqual(await jarOf(own), comparable(read.cookies));
+  await client.send('Storage.clearCookies');
+  assert.deepEqual(await jarOf(own), []);
+}
+
+test('reads, copies and clears 5,000 cookies without attaching a tab', () => withBoth(copyMany));
+
+test('does the same through a tab that a client uses', () =>
   withBoth(async (client, own) => {
-    // Chrome keeps at most 3,300 cookies, and partitioned ones beside them.
-    const cookies = Array.from({ length: 5000 }, (_, index) => {
-      const isPartitioned = index >= 3000;
-      const topLevelSite = `https://top${Math.floor(index / 25)}.com`;
-      return {
-        name: `name${index % 25}`,
-        value: `value${index}`,
-        domain: `${index % 2 ? '.' : ''}site${Math.floor(index / 25)}.com`,
-        secure: isPartitioned || index % 3 === 0,
-        httpOnly: index % 5 === 0,
-        expires: TOMORROW,
-        ...(isPartitioned ? { partitionKey: { topLevelSite, hasCrossSiteAncestor: true } } : {}),
-      };
-    });
-    await own.send('Storage.setCookies', { cookies });
-    const read = await client.send('Storage.getCookies');
-    assert.equal(read.cookies.length, 5000);
-    await client.send('Storage.clearCookies');
-    assert.deepEqual(await jarOf(own), []);
-    await client.send('Storage.setCookies', { cookies: read.cookies });
-    assert.deepEqual(await jarOf(own), comparable(read.cookies));
-    await client.send('Storage.clearCookies');
-    assert.deepEqual(await jarOf(own), []);
+    const session = await client.attach(shared.site.url('/'));
+    await client.send('Runtime.evaluate', { expression: '1' }, session);
+    await copyMany(client, own);
+    await client.send('Target.detachFromTarget', { sessionId: session });
+    await untilDetached(shared.chain);
   }));
 
 test('clears cookies of all kinds', () =>
