@@ -32,8 +32,9 @@ export const INTERACTIVE_ROLES = new Set([
   'listbox',
 ]);
 
+const EMPHASIS = new Set(['strong', 'emphasis']);
 /** They only group or format what is in them. */
-const WRAPPERS = new Set(['generic', 'paragraph', 'rowgroup', 'strong', 'emphasis', 'none']);
+const WRAPPERS = new Set(['generic', 'paragraph', 'rowgroup', 'none', ...EMPHASIS]);
 /** One of many that look alike. What belongs to one of them is read together. */
 const ITEMS = new Set(['row', 'listitem', 'article', 'treeitem', 'option']);
 const CELLS = new Set(['cell', 'gridcell', 'columnheader', 'rowheader']);
@@ -71,7 +72,7 @@ export function visitNodes(nodes, visit) {
 
 /** @param {Child[]} nodes @returns {Child[]} */
 export function compact(nodes) {
-  const kept = nodes.flatMap(compactNode);
+  const kept = joinText(nodes).flatMap(compactNode);
   return kept.filter((node, index) => !isLabelOf(node, kept[index + 1], kept[index - 1]));
 }
 
@@ -102,6 +103,39 @@ function compactNode(node) {
       ...(children.length > 0 ? { children } : {}),
     },
   ];
+}
+
+/**
+ * A sentence with an emphasized word is one text: it is shorter, and a search finds what is next to the word.
+ * @param {Child[]} nodes
+ * @returns {Child[]}
+ */
+function joinText(nodes) {
+  /** @type {Child[]} */
+  const joined = [];
+  nodes.forEach((node, index) => {
+    const before = joined.at(-1);
+    const text = inlineText(node);
+    const isEmphasis = text !== undefined && [node, nodes[index - 1]].some(isObject);
+    if (isEmphasis && typeof before === 'string') {
+      joined[joined.length - 1] = `${before}${/^[.,;:!?)]/.test(text) ? '' : ' '}${text}`;
+    } else {
+      joined.push(text ?? node);
+    }
+  });
+  return joined;
+}
+
+/** @param {Child | undefined} node */
+const isObject = (node) => typeof node === 'object';
+
+/** The text of a node that is text, emphasized or not. @param {Child} node @returns {string | undefined} */
+function inlineText(node) {
+  if (typeof node === 'string') {
+    return node;
+  }
+  const isText = EMPHASIS.has(node.role) && !node.name && !isInteractive(node);
+  return isText && childrenOf(node).length > 0 ? textOf(childrenOf(node)) : undefined;
 }
 
 /** Text that is the name of the field beside it. @param {Child} node @param {(Child | undefined)[]} beside */
@@ -160,7 +194,12 @@ export function toLines(nodes, depth = 0) {
     if (inline !== undefined) {
       return [{ depth, text: `${head(node)}${inline && `: ${inline}`}`, node }];
     }
-    return [{ depth, text: `${head(node)}:`, node }, ...toLines(children, depth + 1)];
+    const below = toLines(children, depth + 1);
+    const [only] = below;
+    // A heading that is a link, a link that is a picture: one line is easier to read than two.
+    return only && below.length === 1
+      ? [{ depth, text: `${head(node)}: ${only.text}`, node }]
+      : [{ depth, text: `${head(node)}:`, node }, ...below];
   });
 }
 
