@@ -9,7 +9,7 @@ NODE_TEST := node --test --test-timeout=240000
 SUBMAKE := $(MAKE) --no-print-directory
 
 .DEFAULT_GOAL := help
-.PHONY: help run build fmt check test bench chaos test-clients coverage fuzz deny clean check-rust check-js test-core test-rust test-node chromium chromedriver python
+.PHONY: help run build fmt check test bench bench-agents chaos test-clients coverage fuzz deny clean check-rust check-js test-core test-rust test-node chromium chromedriver python
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,6 +48,9 @@ bench: chromium $(NPM_READY) build ## Measure speed and memory, compared with Ch
 	@# These two exit with 1 if a figure misses its target. Both run in any case.
 	export TABWIRE_BIN=$(TARGET)/release/tabwire; node tests/bench/launch.mjs; missed=$$?; \
 	node tests/bench/emulated.mjs && exit $$missed
+
+bench-agents: chromium $(NPM_READY) build ## Compare the MCP server with two others, and write the tables of docs/agents.md
+	TABWIRE_BIN=$(TARGET)/release/tabwire node tests/clients/agents/main.mjs --write
 
 chaos: chromium $(NPM_READY) ## Kill browsers and relays over and over, and look for anything left behind
 	cargo build --package tabwire --quiet
