@@ -5,32 +5,27 @@
 
 import { randomUUID } from 'node:crypto';
 
+import { escape, patternsOf } from './secret_patterns.mjs';
+
+/** A place in a text, and what is written there instead. @typedef {{ start: number, end: number, mask: string }} Place */
+
 export class Secrets {
   /** @type {Map<string, string>} */
   #values = new Map();
-  /** What `mask` replaces, and with what. @type {Map<string, string>} */
-  #masks = new Map();
-  /** @type {RegExp | undefined} Matches the longest of them. */
-  #pattern;
+  /** What finds each secret, and what stands for it. @type {{ pattern: RegExp, mask: string }[]} */
+  #patterns = [];
   /** Makes placeholders that no page can know, and so have typed. */
   #mark = randomUUID().slice(0, 8);
 
   /** @param {Record<string, string>} values by name */
   set(values) {
     this.#values = new Map(Object.entries(values));
-    this.#masks = new Map();
-    for (const [name, value] of this.#values) {
+    this.#patterns = [...this.#values].flatMap(([name, value]) => {
       const mask = `<secret ${name}>`;
-      formsOf(value).forEach((form) => this.#masks.set(form, mask));
-    }
-    // Text may be masked twice, and a mask may contain what is a secret elsewhere.
-    for (const mask of [...this.#masks.values()]) {
-      this.#masks.set(mask, mask);
-    }
-    this.#masks.delete('');
-    // One secret may be a part of another.
-    const forms = [...this.#masks.keys()].sort((a, b) => b.length - a.length);
-    this.#pattern = forms.length > 0 ? new RegExp(forms.map(escape).join('|'), 'g') : undefined;
+      // Text may be masked twice, and a mask may contain what is a secret elsewhere.
+      const patterns = [new RegExp(escape(mask), 'g'), ...patternsOf(value)];
+      return patterns.map((pattern) => ({ pattern, mask }));
+    });
   }
 
   /** `secret(name)` for the code. @param {string} name */
@@ -60,23 +55,40 @@ export class Secrets {
     return revealed;
   }
 
-  /** Puts a name in the place of every secret, also where it is escaped. @param {string} text */
-  mask = (text) =>
-    this.#pattern ? text.replace(this.#pattern, (form) => this.#masks.get(form) ?? '') : text;
+  /** Puts a name in the place of every secret, however it is written. @param {string} text */
+  mask = (text) => {
+    const places = this.#patterns.flatMap(({ pattern, mask }) => placesOf(text, pattern, mask));
+    let [masked, end, last] = ['', 0, ''];
+    for (const place of outermost(places)) {
+      // Two secrets may overlap, and so may two times the same, which then is masked once.
+      const isSame = place.start < end && place.mask === last;
+      masked += text.slice(end, Math.max(end, place.start)) + (isSame ? '' : place.mask);
+      [end, last] = [place.end, place.mask];
+    }
+    return masked + text.slice(end);
+  };
 }
 
-/** A pattern that matches this text only. @param {string} text */
-const escape = (text) => text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
+/** Everywhere that a pattern matches, also where the matches overlap. @param {string} text @param {RegExp} pattern @param {string} mask */
+function placesOf(text, pattern, mask) {
+  /** @type {Place[]} */
+  const places = [];
+  pattern.lastIndex = 0;
+  for (let match = pattern.exec(text); match; match = pattern.exec(text)) {
+    places.push({ start: match.index, end: pattern.lastIndex, mask });
+    pattern.lastIndex = match.index + 1;
+  }
+  return places;
+}
 
-/** A value as it is in text, JSON, addresses, submitted forms, HTML and what HTML shows. @param {string} value */
-const formsOf = (value) =>
-  new Set([
-    value,
-    JSON.stringify(value).slice(1, -1),
-    encodeURIComponent(value),
-    encodeURI(value),
-    value.replace(/\s+/g, ' ').trim(),
-    new URLSearchParams({ '': value }).toString().slice(1),
-    value.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;'),
-    value.replaceAll('&', '&amp;').replaceAll('"', '&quot;'),
-  ]);
+/** Leaves out what lies within another place: one secret may be a part of another. @param {Place[]} places */
+function outermost(places) {
+  let end = -1;
+  return places
+    .sort((a, b) => a.start - b.start || b.end - a.end)
+    .filter((place) => {
+      const isOutside = place.end > end;
+      end = Math.max(end, place.end);
+      return isOutside;
+    });
+}

@@ -40,6 +40,7 @@ const FILES: &[(&str, &str)] = &files![
     "refs.mjs",
     "scope.mjs",
     "screenshot.mjs",
+    "secret_patterns.mjs",
     "secrets.mjs",
     "snapshot.mjs",
 ];

@@ -96,6 +96,47 @@ test('a secret that is a part of another, or a word of the protocol, leaks and b
   });
 });
 
+test('a secret is masked however it is written, and where two of them overlap', async () => {
+  const value = `pa/ss+wo&rd "ü" 'x'`;
+  const file = await secretsFile(`LONG=${value}\nA=abcdef\nB=defghi\nC=xyxyx\n`);
+  const forms = {
+    'in Base64': [0, 1, 2].map((before) => btoaUtf8('u'.repeat(before) + value + 'tail')),
+    'in Base64 for addresses': [Buffer.from(`u:${value}`).toString('base64url')],
+    'as a header': [`Basic ${btoaUtf8(`user:${value}`)}`],
+    'in Base64 in an address': [encodeURIComponent(btoaUtf8(value))],
+    'in an address': [
+      encodeURIComponent(value),
+      encodeURIComponent(value).toLowerCase(),
+      encodeURI(value),
+    ],
+    'in an address, with everything escaped': [
+      [...Buffer.from(value)].map((byte) => `%${byte.toString(16).padStart(2, '0')}`).join(''),
+    ],
+    'in an address twice': [encodeURIComponent(encodeURIComponent(value))],
+    'in a form': [new URLSearchParams({ value }).toString()],
+    'in JSON': [JSON.stringify({ value }), JSON.stringify(JSON.stringify({ value }))],
+    'in HTML': [value.replaceAll('&', '&amp;').replaceAll('"', '&#34;').replaceAll("'", '&#x27;')],
+  };
+  await withAgent({ args: ['--secrets', file] }, async (agent) => {
+    for (const [how, texts] of Object.entries(forms)) {
+      for (const text of texts) {
+        // The code has the text reversed: otherwise an error would repeat it.
+        const reversed = JSON.stringify([...text].reverse().join(''));
+        const { text: shown } = await agent.execute(`[...${reversed}].reverse().join('')`);
+        assert.match(shown, /<secret LONG>/, `${how}: ${shown}`);
+        assert.ok(!/pa.?.?.?ss|wo&|rd|cGEvc3|Ev|NzK/.test(shown), `${how}: ${shown}`);
+      }
+    }
+    const { text } = await agent.execute(`'1abcdefghi2 abcdefabcdef xyxyxyx defghiabcdef'`);
+    assert.equal(
+      text,
+      '1<secret A><secret B>2 <secret A><secret A> <secret C> <secret B><secret A>',
+    );
+  });
+});
+
+const btoaUtf8 = (text) => Buffer.from(text).toString('base64');
+
 test('the code itself has only a placeholder, which a page cannot guess', async () => {
   const file = await secretsFile('PASSWORD=something long\n');
   await withAgent({ args: ['--secrets', file] }, async (agent) => {
