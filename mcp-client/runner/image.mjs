@@ -16,6 +16,8 @@ export const MAX_EDGE = 8_000;
 /** The types that can be made smaller here. Playwright also has WebP. */
 export const TYPES = /** @type {const} */ (['png', 'jpeg']);
 const JPEG_QUALITY = 75;
+/** Screens have few colors and large areas. Filters, and the strategy that goes with them, make them larger and take longer. */
+const SCREEN = { filterType: 0, deflateStrategy: 0, deflateLevel: 6 };
 const MAX_DECODING_MIB = 512;
 
 /** @param {unknown} value */
@@ -32,7 +34,7 @@ const isJpeg = (bytes) => bytes.subarray(0, 3).equals(Buffer.from([0xff, 0xd8, 0
  * @param {Buffer} bytes
  * @returns {Size | undefined} nothing if this is not an image
  */
-function sizeOf(bytes) {
+export function sizeOf(bytes) {
   if (isPng(bytes) && bytes.length >= 24) {
     return { width: bytes.readUInt32BE(16), height: bytes.readUInt32BE(20) };
   }
@@ -64,7 +66,7 @@ export const decode = (bytes) =>
 export const encode = (picture, type) =>
   type === 'jpeg'
     ? jpeg.encode(picture, JPEG_QUALITY).data
-    : PNG.sync.write(/** @type {PNG} */ (picture));
+    : PNG.sync.write(/** @type {PNG} */ (picture), SCREEN);
 
 /**
  * Returns an image as it is if it fits or if there is no limit; otherwise as JPEG, scaled down as far as necessary.

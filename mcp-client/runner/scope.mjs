@@ -11,13 +11,14 @@
 
 import { isPage } from './browser_link.mjs';
 import { compile } from './compile.mjs';
-import { fit, isImage } from './image.mjs';
+import { isImage } from './image.mjs';
 import { beforeUseOfRef, whenTyped } from './internals.mjs';
 import { show, truncate } from './output.mjs';
 import { createRealm } from './realm.mjs';
 import { rebind } from './rebind.mjs';
 import { screenshot } from './screenshot.mjs';
 import { Snapshots, subjectOf } from './snapshot.mjs';
+import { fitLegibly } from './tiles.mjs';
 
 /** Code that sets something that ends with the connection: listeners, routes, emulation. */
 const BOUND_TO_CONNECTION =
@@ -91,7 +92,8 @@ export class Scope {
       screenshot: async (target, options) => {
         await this.#ensurePageFor(target);
         const subject = subjectOf(this.#link, target, options);
-        this.#output.image(await screenshot(subject, this.#imageLimit));
+        const images = await screenshot(subject, this.#imageLimit);
+        images.forEach((image) => this.#output.image(image));
         if (subject.options.labels) {
           await this.#snapshots.rememberRefs(subject.page);
         }
@@ -204,7 +206,7 @@ export class Scope {
   async #print(value) {
     const pages = this.#link.context.pages();
     if (isImage(value)) {
-      this.#output.image(fit(value, this.#imageLimit));
+      fitLegibly(value, this.#imageLimit).forEach((image) => this.#output.image(image));
     } else if (
       Array.isArray(value) &&
       value.length > 0 &&

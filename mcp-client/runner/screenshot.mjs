@@ -7,66 +7,108 @@
 /** @import { ImageResult } from './output.mjs' */
 /** @import { LabelledBox } from './labels.mjs' */
 /** @import { AriaNode, Child } from './outline.mjs' */
+/** @import { Region } from './tiles.mjs' */
 
-import { MAX_EDGE, TYPES, decode, encode, fit } from './image.mjs';
+import { TYPES, decode, encode, fit } from './image.mjs';
 import { drawLabels } from './labels.mjs';
 import { isInteractive, nodesOf } from './outline.mjs';
 import { show } from './output.mjs';
+import { tilesOf } from './tiles.mjs';
 
-/** @typedef {Omit<PageScreenshotOptions, 'type'> & { labels?: boolean, type?: typeof TYPES[number] }} ScreenshotOptions */
+/** @typedef {Omit<PageScreenshotOptions, 'type'> & { labels?: boolean, tile?: number, type?: typeof TYPES[number] }} ScreenshotOptions */
 /** @typedef {{ page: Page, locator?: Locator, options: ScreenshotOptions }} Subject */
 /** @typedef {{ x: number, y: number }} Point */
 
 /**
  * @param {Subject} subject
- * @param {number | null} limit in bytes
- * @returns {Promise<ImageResult>}
+ * @param {number | null} limit in bytes; without one, everything is in one image
+ * @returns {Promise<ImageResult[]>}
  */
 export async function screenshot({ page, locator, options }, limit) {
-  const { labels = false, type = 'png', ...rest } = options;
+  const { labels = false, type = 'png', tile, ...rest } = options;
   if (!TYPES.includes(type)) {
     throw new TypeError(`screenshot supports the types ${TYPES.join(' and ')}, not ${show(type)}`);
   }
-  const { clip, note } = limit === null ? {} : await clipTallPage(page, locator, rest);
-  const taken = await (locator ?? page).screenshot({
-    scale: 'css',
-    ...rest,
-    ...(clip && { clip }),
-    type: labels ? 'png' : type,
-  });
-  if (!labels) {
-    return fit(taken, limit, note);
+  const region = limit === null ? undefined : await largeRegion(page, locator, rest);
+  const { tiles, note } = region || tile !== undefined ? tilesOf(region ?? NOTHING, tile) : {};
+  const parts =
+    note && tiles
+      ? tiles.map((clip) => ({ page, options: { ...rest, fullPage: true, clip } }))
+      : [{ page, locator, options: rest }];
+  /** @type {Promise<unknown> | undefined} */
+  let tree;
+  // Read after the first part was taken: a screenshot of an element scrolls to it.
+  const readTree = () => (tree ??= page.ariaSnapshotJSON({ mode: 'ai', boxes: true }));
+  const results = [];
+  for (const [index, part] of parts.entries()) {
+    const taken = await take(part, labels ? readTree : undefined, type);
+    results.push(fit(taken, limit, index === parts.length - 1 ? note : undefined));
   }
-  const picture = decode(taken);
-  const origin = await originOf(page, locator, rest);
-  const tree = await page.ariaSnapshotJSON({ mode: 'ai', boxes: true });
-  drawLabels(picture, await boxesOf(page, nodesOf(tree), origin));
-  return fit(encode(picture, type), limit, note);
+  return results;
 }
 
 /**
- * If the page is taller than an image may be, only its top is shown: scaled down to fit, nothing would be readable.
+ * @param {Subject} subject
+ * @param {(() => Promise<unknown>) | undefined} readTree of the page with boxes, if they are to be labelled
+ * @param {typeof TYPES[number]} type
+ */
+async function take({ page, locator, options }, readTree, type) {
+  const taken = await (locator ?? page).screenshot({
+    scale: 'css',
+    ...options,
+    type: readTree ? 'png' : type,
+  });
+  if (!readTree) {
+    return taken;
+  }
+  const picture = decode(taken);
+  const origin = await originOf(page, locator, options);
+  const nodes = nodesOf(await readTree());
+  drawLabels(picture, await boxesOf(page, nodes, origin));
+  return encode(picture, type);
+}
+
+/** A region in one tile. */
+const NOTHING = { x: 0, y: 0, width: 1, height: 1 };
+
+/**
+ * What a screenshot shows that may be larger than the window, in coordinates of the page.
  * @param {Page} page
  * @param {Locator | undefined} locator
  * @param {PageScreenshotOptions} options
+ * @returns {Promise<Region | undefined>}
  */
-async function clipTallPage(page, locator, { fullPage, clip }) {
-  if (!fullPage || locator || clip) {
-    return {};
+async function largeRegion(page, locator, { fullPage, clip }) {
+  if (clip || (!fullPage && !locator)) {
+    return fullPage ? clip : undefined;
   }
-  const { width, height } = await page.evaluate(() => ({
-    width: document.documentElement.scrollWidth,
-    height: document.documentElement.scrollHeight,
-  }));
-  if (height <= MAX_EDGE) {
-    return {};
+  const box = await locator?.boundingBox();
+  let { hasScrollBar, x, y, width, height } = await page.evaluate(measure);
+  if (hasScrollBar && !locator) {
+    // Chrome removes it at the first screenshot of a page, which makes the page wider than was measured.
+    await page.screenshot({ fullPage: true, clip: NOTHING });
+    ({ width, height } = await page.evaluate(measure));
   }
-  const nextHeight = Math.min(MAX_EDGE, height - MAX_EDGE);
-  const next = `screenshot({ fullPage: true, clip: { x: 0, y: ${MAX_EDGE}, width: ${width}, height: ${nextHeight} } })`;
-  return {
-    clip: { x: 0, y: 0, width, height: MAX_EDGE },
-    note: `[The page is ${height} pixels tall; this is the top. Next part: ${next}]`,
-  };
+  if (!locator) {
+    return { x: 0, y: 0, width, height };
+  }
+  const [left, top] = [Math.max(0, (box?.x ?? 0) + x), Math.max(0, (box?.y ?? 0) + y)];
+  // What is outside of the page is not in a screenshot of it.
+  return box
+    ? {
+        x: left,
+        y: top,
+        width: Math.min(box.width, width - left),
+        height: Math.min(box.height, height - top),
+      }
+    : undefined;
+}
+
+/** Runs in the page. */
+function measure() {
+  const { scrollWidth, scrollHeight, clientWidth } = document.documentElement;
+  const hasScrollBar = innerWidth > clientWidth;
+  return { hasScrollBar, x: scrollX, y: scrollY, width: scrollWidth, height: scrollHeight };
 }
 
 /**

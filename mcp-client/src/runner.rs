@@ -43,6 +43,7 @@ const FILES: &[(&str, &str)] = &files![
     "secret_patterns.mjs",
     "secrets.mjs",
     "snapshot.mjs",
+    "tiles.mjs",
 ];
 
 /// npm writes this file last.

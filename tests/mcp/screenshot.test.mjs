@@ -14,6 +14,7 @@ const box = (left, top, width, height) =>
   `position:absolute;left:${left}px;top:${top}px;width:${width}px;height:${height}px;border:0;background:#fff`;
 const LABELLED = `<body style="margin:0"><button style="${box(100, 100, 80, 30)}"></button>
   <iframe style="${box(200, 200, 200, 100)};border:10px solid #ccc;padding:7px" srcdoc='<body style="margin:0"><button style="${box(20, 30, 60, 20)}"></button>'></iframe>`;
+const FAR = `<body style="margin:0;height:7000px"><button style="${box(100, 5_000, 80, 30)}"></button>`;
 /** Noise does not compress, so an image of it is as large as possible. */
 const NOISE = `<body style="margin:0"><canvas width=600 height=300></canvas><script>const c = document.querySelector('canvas').getContext('2d'); const i = c.createImageData(600, 300);
   for (let k = 0; k < i.data.length; k++) i.data[k] = k % 4 === 3 ? 255 : Math.random() * 256; c.putImageData(i, 0, 0)</script>`;
@@ -23,6 +24,7 @@ const shared = useChain({
     '/': '<title>Form</title><button>Send</button>',
     '/labelled': LABELLED,
     '/noise': NOISE,
+    '/far': FAR,
     '/tall': TALL,
   },
 });
@@ -102,36 +104,92 @@ test('scales images that are too large, and reports it', async () => {
     const { images, text } = await limited.execute(
       `await page.goto('${shared.site.url('/tall')}'); await screenshot({ fullPage: true })`,
     );
-    assert.equal(images[0].mimeType, 'image/jpeg');
-    assert.ok(bytesOf(images[0]).length <= 20_000);
-    assert.match(text, /The page is 12000 pixels tall; this is the top\. Next part: screenshot\(/);
-    const [, width, height] = /Image scaled from \d+x8000 to (\d+)x(\d+)/.exec(text);
-    const picture = jpeg.decode(bytesOf(images[0]));
-    assert.deepEqual([picture.width, picture.height], [Number(width), Number(height)]);
+    assert.equal(images.length, 4);
+    assert.ok(images.every((image) => bytesOf(image).length <= 20_000));
+    const notes = [...text.matchAll(/Image scaled from (\d+)x(\d+) to (\d+)x(\d+)/g)];
+    const [, , high, width, height] = notes.at(-1).map(Number);
+    const picture = jpeg.decode(bytesOf(images[3]));
+    assert.deepEqual([picture.width, picture.height], [width, height]);
+    // Bars of 40 pixels with hues 7 degrees apart. Scaled down, the middle of the picture keeps its color.
+    const top = (high - 24) * 3;
+    const hue = (Math.floor((top + high / 2) / 40) * 7) % 360;
+    const at = (Math.floor(picture.height / 2) * picture.width + Math.floor(width / 2)) * 4;
+    assertHue(picture.data.subarray(at, at + 3), hue);
     await limited.execute('await page.close()');
   } finally {
     await limited.stop();
   }
 });
 
-test('scales a JPEG with an edge that is too long, and accepts only types that it can scale', async () => {
-  for (const code of [
-    `await screenshot(page.locator('body'), { type: 'jpeg', quality: 20 })`,
-    `page.screenshot({ type: 'jpeg', quality: 20, fullPage: true })`,
-  ]) {
-    const {
-      images: [image],
-      text,
-    } = await run(`await page.goto('${shared.site.url('/tall')}'); ${code}`);
-    assert.equal(image.mimeType, 'image/jpeg');
-    const { width, height, data } = jpeg.decode(bytesOf(image));
-    assert.equal(height, 8_000);
-    assert.match(text, /Image scaled from \d+x12000 to \d+x8000/);
-    // Three old rows become two. The middle of a bar keeps its colour: hsl(70 90% 50%) is yellow.
-    const at = (Math.round((10.5 * 40 * 2) / 3) * width + Math.floor(width / 2)) * 4;
-    const [red, green, blue] = data.subarray(at, at + 3);
-    assert.ok(red > 180 && green > 220 && blue < 60, `${red}, ${green}, ${blue}`);
+/** Which of the three colors is the strongest and which the weakest tells the hue within 60 degrees. */
+function assertHue([red, green, blue], hue) {
+  const third = Math.round(hue / 120) % 3;
+  const strongest = [red, green, blue].indexOf(Math.max(red, green, blue));
+  assert.equal(strongest, third, `${[red, green, blue]} for the hue ${hue}`);
+}
+
+test('shows a tall page in tiles that are legible, a few at a time', async () => {
+  const first = await run(
+    `await page.goto('${shared.site.url('/tall')}'); await screenshot({ fullPage: true })`,
+  );
+  const [, count, width] =
+    /^\[Tiles 1 to 4 of (\d+), from the top, of (\d+)x12000 pixels\. Next: add \{ tile: 5 \}\. /.exec(
+      first.text,
+    ) ?? assert.fail(first.text);
+  const images = [...first.images];
+  for (let next = 5; next <= count; next += 4) {
+    const { images: more, text } = await run(`await screenshot({ fullPage: true, tile: ${next} })`);
+    const last = Math.min(count, next + 3);
+    assert.ok(text.startsWith(`[Tiles ${next} to ${last} of ${count}, `), text);
+    images.push(...more);
   }
+  assert.equal(images.length, Number(count));
+  for (const image of images) {
+    const size = sizeOf(image);
+    assert.equal(size[0], Number(width));
+    // A model scales an image to 1568 pixels and 1.15 megapixels; text has to stay at 77 % of its size or more.
+    const scale = Math.min(1568 / Math.max(...size), Math.sqrt(1_150_000 / (size[0] * size[1])));
+    assert.ok(scale >= 0.77, `${size} at ${scale}`);
+  }
+  const overlaps = images.slice(0, -1).map(() => 24);
+  const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
+  assert.equal(
+    sum(images.map((image) => sizeOf(image)[1])) - sum(overlaps),
+    12_000,
+    'nothing is missing',
+  );
+  assert.match((await fails(`await screenshot({ fullPage: true, tile: 99 })`)).text, /no tile 99/);
+});
+
+test('shows a tall element, and a tall picture that the code made, in tiles', async () => {
+  for (const [code, next] of [
+    [`await screenshot(page.locator('body'), { type: 'jpeg' })`, 'add { tile: 5 }'],
+    [`page.screenshot({ fullPage: true })`, 'screenshot({ fullPage: true, tile: 5 })'],
+  ]) {
+    const { images, text } = await run(`await page.goto('${shared.site.url('/tall')}'); ${code}`);
+    assert.equal(images.length, 4);
+    assert.match(text, /^\[Tiles 1 to 4 of \d+, from the top, of \d+x12000 pixels\./);
+    assert.ok(text.includes(`Next: ${next}.`), text);
+  }
+  const { images } = await run(`await screenshot(page.locator('div').nth(3))`);
+  assert.equal(images.length, 1);
+});
+
+test('draws labels in each tile at their elements', async () => {
+  const { images } = await run(
+    `await page.goto('${shared.site.url('/far')}'); await screenshot({ fullPage: true, labels: true })`,
+  );
+  const [, height] = sizeOf(images[0]);
+  const [left, top] = [100, 5_000];
+  const tile = images[Math.floor(top / (height - 24))];
+  const { data, width } = PNG.sync.read(bytesOf(tile));
+  const y = (top % (height - 24)) + 29;
+  const colourAt = (x) => [...data.subarray((y * width + x) * 4, (y * width + x) * 4 + 3)].join();
+  assert.notEqual(colourAt(left), '255,255,255', 'the outline');
+  assert.equal(colourAt(left - 1), '255,255,255', 'outside of it');
+});
+
+test('accepts only types that it can scale', async () => {
   const small = await run(`await screenshot({ type: 'jpeg' })`);
   assert.deepEqual(
     [small.images[0].mimeType, small.text.includes('scaled')],
