@@ -15,9 +15,12 @@ const MAX_KEPT = 500;
 /** Longer ones are cut. */
 const MAX_LOG = 2_000;
 const MAX_NOTICES = 10;
-const MAX_NOTICE = 200;
+/** Long enough for the path of a file. */
+const MAX_NOTICE = 400;
+const MAX_URL = 200;
 
 /** @typedef {{ time: number, level: string, text: string, url: string }} LogEntry */
+/** `known`: the part of it that an agent may know already. @typedef {{ text: string, known?: string }} Notice */
 /** @typedef {{ time: number, request: Request, status?: number, failure?: string }} RequestEntry */
 
 const LEVELS = ['debug', 'log', 'info', 'warning', 'error'];
@@ -25,13 +28,11 @@ const LEVELS = ['debug', 'log', 'info', 'warning', 'error'];
 export class Activity {
   #link;
   #mask;
-  /** @type {BrowserContext | undefined} */
-  #watched;
   /** @type {LogEntry[]} */
   #logs = [];
   /** @type {RequestEntry[]} */
   #requests = [];
-  /** What to say after the current call. @type {string[]} */
+  /** What to say after the current call. @type {Notice[]} */
   #notices = [];
   /** How many notices there was no room for. */
   #omitted = 0;
@@ -63,10 +64,6 @@ export class Activity {
 
   /** Follows a connection, from its start. @param {BrowserContext} context */
   watch(context) {
-    if (this.#watched === context) {
-      return;
-    }
-    this.#watched = context;
     context.on('console', (message) => this.#onConsole(message));
     context.on('weberror', (error) =>
       this.#log('error', `Uncaught ${error.error()}`, error.page()?.url()),
@@ -89,8 +86,9 @@ export class Activity {
    * @param {(text: string) => boolean} isKnown whether the agent has this text already
    */
   takeNotices(isKnown) {
+    const isNew = (/** @type {Notice} */ { known }) => known === undefined || !isKnown(known);
     const notices = [
-      ...this.#notices,
+      ...this.#notices.filter(isNew).map(({ text }) => text),
       ...(this.#omitted > 0 ? [`${this.#omitted} more events`] : []),
       ...this.#describeNavigation(isKnown),
       ...this.#describeErrors(),
@@ -103,27 +101,27 @@ export class Activity {
     return notices.map((notice) => this.#cut(notice.replace(/\s+/g, ' '), MAX_NOTICE));
   }
 
-  /** @param {string} notice */
-  #notice(notice) {
+  /** Says something after the current call. @param {string} text @param {string} [known] part of it; nothing is said if the agent has it already */
+  announce = (text, known) => {
     if (this.#notices.length < MAX_NOTICES) {
-      this.#notices.push(notice);
+      this.#notices.push({ text, known });
     } else {
       this.#omitted += 1;
     }
-  }
+  };
 
   /** @param {(text: string) => boolean} isKnown */
   #describeNavigation(isKnown) {
     const { page, url } = this.#before;
     const isSame = !page || page !== this.#link.page || page.url() === url;
-    return isSame || isKnown(page.url()) ? [] : [`Navigated to ${page.url()}`];
+    return isSame || isKnown(page.url()) ? [] : [`Navigated to ${this.#cut(page.url(), MAX_URL)}`];
   }
 
   #describeErrors() {
     if (this.#errors === 0) {
       return [];
     }
-    const last = this.#logs.findLast(({ level }) => level === 'error')?.text ?? '';
+    const last = this.#logs.findLast((entry) => isError(entry))?.text ?? '';
     const count = this.#errors === 1 ? 'Console error' : `${this.#errors} console errors, the last`;
     return [`${count}: ${this.#cut(last, 120)} (logs({ level: 'error' }))`];
   }
@@ -158,9 +156,7 @@ export class Activity {
    */
   #log(level, text, url = '', page = this.#link.page) {
     keep(this.#logs, { time: Date.now(), level, text: this.#cut(text, MAX_LOG), url });
-    // The request is listed by itself.
-    const isAboutRequest = text.startsWith('Failed to load resource');
-    if (level === 'error' && this.#isInUse(page) && !isAboutRequest) {
+    if (isError({ level, text }) && this.#isInUse(page)) {
       this.#errors += 1;
     }
   }
@@ -185,7 +181,7 @@ export class Activity {
     const listeners = countListeners(dialog.page()) + countListeners(context);
     const shown = `Dialog (${dialog.type()}): ${JSON.stringify(this.#cut(dialog.message(), 100))}`;
     if (listeners > 1) {
-      this.#notice(`${shown}, answered by the code`);
+      this.announce(`${shown}, answered by the code`);
       return;
     }
     const { next } = this.dialogs;
@@ -202,7 +198,7 @@ export class Activity {
     const how = isText ? `answered ${JSON.stringify(text)}` : `${answer}ed`;
     const hint =
       next === undefined ? `. Before the next one, set dialogs.next = 'accept' or a text` : '';
-    this.#notice(`${shown}, ${how}${hint}`);
+    this.announce(`${shown}, ${how}${hint}`);
   }
 
   /** @param {Page} page */
@@ -210,7 +206,7 @@ export class Activity {
     const opener = await page.opener().catch(() => null);
     if (this.#isInUse(opener)) {
       const index = this.#link.context.pages().indexOf(page);
-      this.#notice(`New tab: pages()[${index}] ${page.url()}`);
+      this.announce(`New tab: pages()[${index}] ${this.#cut(page.url(), MAX_URL)}`);
     }
   }
 
@@ -248,6 +244,10 @@ export class Activity {
       .map(describe);
   };
 }
+
+/** A request that failed is listed by itself. @param {{ level: string, text: string }} entry */
+const isError = ({ level, text }) =>
+  level === 'error' && !text.startsWith('Failed to load resource');
 
 /** Playwright's types do not have the method. @param {any} emitter @returns {number} */
 const countListeners = (emitter) => emitter?.listenerCount('dialog') ?? 0;

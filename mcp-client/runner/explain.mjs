@@ -171,9 +171,9 @@ const REMEDIES = [
     / is not defined$/m,
     {
       agent:
-        'In scope: page, context, browser, state, pages(), snapshot(), screenshot(), logs(), requests(), dialogs, console. Variables from earlier calls are gone; `state` is kept.',
+        'In scope: page, context, browser, state, pages(), snapshot(), screenshot() and more: help() lists all. Variables from earlier calls are gone; `state` is kept.',
       shellUser:
-        'In scope: page, context, browser, pages(), snapshot(), screenshot(), logs(), requests(), dialogs, console. Nothing is kept from earlier runs.',
+        'In scope: page, context, browser, pages(), snapshot(), screenshot() and more: help() lists all. Nothing is kept from earlier runs.',
     },
   ],
   [

@@ -12,6 +12,7 @@
  * The token of the relay and the user's secrets must never appear on stdout.
  */
 
+/** @import { BrowserContext } from 'playwright-core' */
 /** @import { Tab } from './browser_link.mjs' */
 /** @import { Audience, Failure } from './explain.mjs' */
 /** @import { Limits } from './scope.mjs' */
@@ -22,7 +23,10 @@ import { Worker } from 'node:worker_threads';
 
 import { Activity } from './activity.mjs';
 import { BrowserLink } from './browser_link.mjs';
+import { Downloads } from './downloads.mjs';
 import { CRASHED, explain, messageOf, textFor } from './explain.mjs';
+import { Files } from './files.mjs';
+import { NetworkWatch } from './network_idle.mjs';
 import { Output, show, truncate } from './output.mjs';
 import { Scope, describeTab } from './scope.mjs';
 import { Secrets } from './secrets.mjs';
@@ -77,7 +81,12 @@ const secrets = new Secrets();
 const output = new Output((text) => send({ event: 'output', text }), secrets.mask);
 const link = new BrowserLink(send);
 const activity = new Activity(link, secrets.mask);
-const scope = new Scope(link, output, activity, secrets);
+const files = new Files();
+const downloads = new Downloads(files, activity.announce);
+const network = new NetworkWatch();
+const scope = new Scope(link, output, activity, secrets, { downloads, files, network });
+/** Each watches a connection from its start. */
+const watchers = [activity, downloads, network];
 
 /** @param {unknown} error */
 const briefly = (error) => truncate(secrets.mask(messageOf(error)), 500);
@@ -91,7 +100,8 @@ process.on('uncaughtException', (error) =>
 );
 
 /** The output of a shell command is for a program. @param {Audience} audience @param {string} code */
-function printNotices(audience, code) {
+async function printNotices(audience, code) {
+  await downloads.settle();
   const notices = activity.takeNotices(
     (text) => code.includes(text) || output.includes(secrets.mask(text)),
   );
@@ -100,16 +110,28 @@ function printNotices(audience, code) {
   }
 }
 
+/** @type {BrowserContext | undefined} */
+let watched;
+
+/** @param {BrowserContext} context */
+function watch(context) {
+  if (watched !== context) {
+    watched = context;
+    watchers.forEach((watcher) => watcher.watch(context));
+  }
+}
+
 /** @type {Record<string, (request: any) => Promise<Reply>>} */
 const handlers = {
-  /** @param {{ url: string, name: string, target: string | null, secrets: Record<string, string> }} request */
-  async connect({ url, name, target, secrets: values }) {
+  /** @param {{ url: string, name: string, target: string | null, secrets: Record<string, string>, files: string }} request */
+  async connect({ url, name, target, secrets: values, files: folder }) {
     secrets.set(values);
+    files.folder = folder;
     token = new URL(url).searchParams.get('token') ?? undefined;
     let previous;
     try {
       previous = await link.connect({ url, name, target });
-      activity.watch(link.context);
+      watch(link.context);
     } catch (error) {
       const { message } = /** @type {Error} */ (error);
       const [cause = ''] = message.split('\nCall log');
@@ -135,14 +157,14 @@ const handlers = {
       if (link.hasCrashed) {
         output.line(`[${textFor(audience, CRASHED)}]`);
       }
-      printNotices(audience, code);
+      await printNotices(audience, code);
       output.assertComplete();
       return { ok: output.end() };
     } catch (error) {
       const condition = { lost: await link.lost(), hasCrashed: link.hasCrashed };
       const failure = explain(error, code, audience, condition);
       const message = output.truncateError(failure.message);
-      printNotices(audience, code);
+      await printNotices(audience, code);
       return { ok: output.end(), error: { ...failure, message } };
     }
   },

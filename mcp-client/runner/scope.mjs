@@ -8,6 +8,7 @@
 /** @import { Activity } from './activity.mjs' */
 /** @import { Output } from './output.mjs' */
 /** @import { Secrets } from './secrets.mjs' */
+/** @import { Tools } from './toolbox.mjs' */
 
 import { isPage } from './browser_link.mjs';
 import { compile } from './compile.mjs';
@@ -19,6 +20,7 @@ import { rebind } from './rebind.mjs';
 import { screenshot } from './screenshot.mjs';
 import { Snapshots, subjectOf } from './snapshot.mjs';
 import { fitLegibly } from './tiles.mjs';
+import { createToolbox } from './toolbox.mjs';
 
 /** Code that sets something that ends with the connection: listeners, routes, emulation. */
 const BOUND_TO_CONNECTION =
@@ -52,8 +54,9 @@ export class Scope {
    * @param {Output} output
    * @param {Activity} activity
    * @param {Secrets} secrets
+   * @param {Pick<Tools, 'downloads' | 'files' | 'network'>} services
    */
-  constructor(link, output, activity, secrets) {
+  constructor(link, output, activity, secrets, services) {
     this.#link = link;
     this.#output = output;
     this.#activity = activity;
@@ -61,7 +64,15 @@ export class Scope {
     whenTyped((text) => secrets.reveal(text));
     this.#snapshots = new Snapshots(link);
     beforeUseOfRef((frame, ref) => this.#snapshots.checkRef(frame, ref));
-    const names = { ...this.#functions(), state: {} };
+    const toolbox = createToolbox({
+      ...services,
+      link,
+      output,
+      snapshots: this.#snapshots,
+      limits: () => this.#snapshotLimits,
+      ensurePage: (target) => this.#ensurePageFor(target),
+    });
+    const names = { ...this.#functions(), ...toolbox, state: {} };
     Object.defineProperties(names, this.#accessors());
     const { state: _, ...builtIns } = Object.getOwnPropertyDescriptors(names);
     this.#builtIns = builtIns;

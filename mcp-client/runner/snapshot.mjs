@@ -27,6 +27,7 @@ import {
 import { checkOptions, matcherOf } from './options.mjs';
 import { isPlain, show } from './output.mjs';
 import { restoreRefs } from './refs.mjs';
+import { within } from './timing.mjs';
 
 /**
  * The page when the agent was given its refs, the connection they belong to, and whether they are still valid.
@@ -90,6 +91,11 @@ export class Snapshots {
       return changesBetween(before, text);
     }
     return offset || text.length > maxLength ? pageOf(page.url(), lines, offset, maxLength) : text;
+  }
+
+  /** The tree of a page, with refs that the code can use. @param {Page} page @param {number} timeoutMs */
+  readTree(page, timeoutMs) {
+    return this.#read(page, undefined, timeoutMs);
   }
 
   /** @param {string} key @param {string} text */
@@ -200,23 +206,6 @@ export class Snapshots {
 async function keepAllRefs(page) {
   const kept = page.frames().map((frame) => within(KEEP_TIMEOUT_MS, keepRefs(frame)));
   await Promise.allSettled(kept);
-}
-
-/**
- * The result of a promise, or nothing if it takes too long.
- * @template T
- * @param {number} timeoutMs
- * @param {Promise<T>} promise
- * @returns {Promise<T | undefined>}
- */
-function within(timeoutMs, promise) {
-  /** @type {NodeJS.Timeout | undefined} */
-  let timer;
-  /** @type {Promise<undefined>} */
-  const late = new Promise((resolve) => {
-    timer = setTimeout(resolve, timeoutMs, undefined);
-  });
-  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
 }
 
 /**

@@ -71,6 +71,8 @@ pub struct Settings {
     pub after_call: Arc<dyn Fn(usize) + Send + Sync>,
     /// What the agent may type but never sees.
     pub secrets: Secrets,
+    /// The folder for downloads and other files that the code gets from the browser.
+    pub files: PathBuf,
     /// Offers the tools that manage browsers, and lists the installed ones for them.
     pub browser_tools: Option<InstalledBrowsers>,
 }

@@ -135,8 +135,8 @@ impl Session {
             let url = cdp_url(port, &token, self.settings.browser.as_deref());
             let name = self.agent.as_ref().unwrap_or(&self.settings.client_name);
             let secrets = self.settings.secrets.reveal();
-            let parameters =
-                json!({ "url": url, "name": name, "target": self.target, "secrets": secrets });
+            let files = &self.settings.files;
+            let parameters = json!({ "url": url, "name": name, "target": self.target, "secrets": secrets, "files": files });
             let reply = self.request("connect", parameters).await?;
             let Some(Report { kind, message, .. }) = reply.error else {
                 return Ok(());

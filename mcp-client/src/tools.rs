@@ -25,7 +25,8 @@ In scope:
 - context, browser: Playwright objects. pages(): all tabs. Tabs that you open are closed when you leave; keep(page) leaves one open
 - state: an object kept between calls (variables are not)
 - snapshot(locator?, {search, interactive, diff, depth, offset, compact}): the accessibility tree as text; act on its refs with page.locator('aria-ref=e5'). search: text or RegExp, matching lines only. interactive: only elements to act on. diff: only what changed. compact: false for everything
-- screenshot(locator?, {fullPage, labels}): attaches an image; labels: draws the refs
+- screenshot(locator?, {fullPage, labels}): attaches an image, or tiles of a large one; labels: draws the refs
+- markdown(locator?): the page to read. find(text): elements with refs. download(locator or function), upload(locator, files), fetch(url) with the page's cookies, networkIdle(), pdf(). help('name') has details
 - logs({level, since, search}): console messages. requests({url, type, status}): what pages loaded, each with await .body()
 - secret('NAME'): stands for a secret of the user in fill() and type(); you never see it
 - dialogs.next = 'accept' | 'dismiss' | text: answers the next dialog; by default it is dismissed

@@ -88,7 +88,7 @@ test('stops a worker that writes garbage without waiting for the timeout', async
   for (const bytes of ['[123, 10]', '[255, 10]']) {
     await prepare();
     const { text, error } = await fails(
-      `fetch.constructor('return process')().stdout.write(new Uint8Array(${bytes})); await new Promise(() => {})`,
+      `setTimeout.constructor('return process')().stdout.write(new Uint8Array(${bytes})); await new Promise(() => {})`,
       { timeout: 50 },
     );
     assert.equal(error.kind, 'worker');

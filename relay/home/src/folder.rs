@@ -96,6 +96,11 @@ impl Home {
         self.path.join("temporary")
     }
 
+    /// For what agents download or print, unless the user chose another folder.
+    pub fn files_folder(&self) -> PathBuf {
+        self.path.join("files")
+    }
+
     /// The script runner and its packages, one folder per version.
     pub fn runner_folder(&self) -> PathBuf {
         self.path.join("runner")

@@ -41,6 +41,9 @@ pub struct SessionOptions {
     /// NAME=value. Variables of the environment that start with TABWIRE_SECRET_ are secrets, too
     #[arg(long, value_name = "FILE")]
     pub secrets: Option<PathBuf>,
+    /// Folder for files that the code downloads or prints [default: `files` in Tabwire's home]
+    #[arg(long, value_name = "DIR")]
+    pub files: Option<PathBuf>,
     /// Memory limit for running code, in MiB
     #[arg(long, value_name = "MIB", default_value_t = 1024, value_parser = clap::value_parser!(u64).range(128..=1 << 20))]
     pub memory: u64,
@@ -77,8 +80,11 @@ impl SessionOptions {
         let home = Home::open()?;
         // Fail now if the token is unusable.
         Token::load_or_create(&home)?;
+        let files = self.files.clone().unwrap_or_else(|| home.files_folder());
         Ok(Settings {
             home,
+            // The code runs in another folder.
+            files: std::path::absolute(files)?,
             program: std::env::current_exe()?,
             port: self.port,
             browser: self.browser.clone(),
