@@ -88,6 +88,36 @@ pub enum Error {
     ServiceRelativePath(PathBuf),
     #[error("`{command}` failed: {reason}. Run it yourself once that is solved.")]
     ServiceManager { command: String, reason: String },
+    #[error("Cannot read {}: {reason}.", file.display())]
+    ReadConfig { file: PathBuf, reason: io::Error },
+    #[error("{} {problem}, so Tabwire does not change it. Run this with --print, and add the lines yourself.", file.display())]
+    SetupFile {
+        file: PathBuf,
+        problem: &'static str,
+    },
+    #[error("{} cannot be read, in line {line}: {reason}. Correct it first; nothing was changed.", file.display())]
+    SetupSyntax {
+        file: PathBuf,
+        line: usize,
+        reason: String,
+    },
+    #[error("In {}, {problem}. Correct it first; nothing was changed.", file.display())]
+    SetupContent { file: PathBuf, problem: String },
+    #[error("{} has another server named '{name}'. Choose another name with --as NAME.", file.display())]
+    SetupOther { file: PathBuf, name: String },
+    #[error(
+        "Nothing was changed: there is no terminal to ask. Add --yes, or use --print to see the lines."
+    )]
+    SetupNeedsYes,
+    #[error("{agent} does not start `tabwire mcp` with {option}. Leave it out.")]
+    SetupOption {
+        agent: &'static str,
+        option: &'static str,
+    },
+    #[error("Tabwire does not know where {0} looks for skills. Leave out --skill.")]
+    SetupNoSkills(&'static str),
+    #[error("{} is not Tabwire's skill. Move it elsewhere, then try again.", .0.display())]
+    OtherSkill(PathBuf),
     #[error("Invalid path {}: {reason}.", path.display())]
     InvalidPath { path: PathBuf, reason: io::Error },
     #[error("No Chromium-based browser found. Install one, for example with: {0}")]

@@ -28,6 +28,7 @@ mod registry;
 mod relay;
 mod secrets;
 mod service;
+mod setup;
 mod shared_work;
 mod shell;
 mod signals;

@@ -6,6 +6,7 @@
     clippy::panic
 )]
 
+mod agent_setup;
 mod background;
 mod browsers;
 mod command_line;

@@ -18,6 +18,7 @@ mod screenshot;
 pub mod serve;
 mod service;
 mod session;
+mod setup;
 mod snapshot;
 mod status;
 mod stop;
@@ -99,6 +100,10 @@ pub enum Command {
     Screenshot(screenshot::ScreenshotOptions),
     /// List the browser's tabs
     Tabs(tabs::TabsOptions),
+    /// Add Tabwire to an agent's configuration, or remove it
+    ///
+    /// Shows what changes in the agent's file, and asks before it writes.
+    Setup(setup::SetupOptions),
     /// Start the relay at login
     Service(service::ServiceOptions),
     /// Print a script that completes commands and options in a shell
@@ -144,6 +149,7 @@ impl Command {
             Self::Snapshot(options) => snapshot::run(&options).await,
             Self::Screenshot(options) => screenshot::run(&options).await,
             Self::Tabs(options) => tabs::run(&options).await,
+            Self::Setup(options) => setup::run(&options),
             Self::Service(options) => service::run(&options).await,
             Self::Completions(options) => Ok(completions::run(&options)),
             Self::Man(options) => man::run(&options),
