@@ -70,6 +70,11 @@ export class BrowserLink {
     return this.#connected.context;
   }
 
+  /** The browser, if it was chosen by name. */
+  get browserName() {
+    return new URL(this.#url).searchParams.get('browser');
+  }
+
   get #connected() {
     if (!this.#connection) {
       throw new Error('Not connected to the browser.');

@@ -36,8 +36,7 @@ const PARSE_OPTIONS = {
  * @returns {{ script: vm.Script, needsPage: boolean }} `needsPage`: the code may read `page` before it sets it
  */
 export function compile(text) {
-  // A shebang is valid only at the start of a script, and the script starts with the prefix.
-  const { code, program } = parseCode(text.replace(/^#!/, '//'));
+  const { code, program } = parseCode(withoutShebang(text));
   const last = lastStatement(program);
   let body = code;
   if (last?.type === 'ExpressionStatement') {
@@ -52,6 +51,9 @@ export function compile(text) {
   }
 }
 
+/** A shebang is valid only at the start of a script, and the script starts with the prefix. @param {string} text */
+export const withoutShebang = (text) => text.replace(/^#!/, '//');
+
 /**
  * The prefix does not count: columns of the first line are those of the code.
  * @param {string} body
@@ -60,14 +62,14 @@ const toScript = (body) =>
   new vm.Script(`${PREFIX}${body}\n})()`, { filename: FILE, columnOffset: -PREFIX.length });
 
 /** @param {Program} program */
-const lastStatement = ({ body }) => body.findLast(({ type }) => type !== 'EmptyStatement');
+export const lastStatement = ({ body }) => body.findLast(({ type }) => type !== 'EmptyStatement');
 
 /**
  * Parses the code. If it ends with braces that can be an object, they are put in parentheses, as Node's REPL does.
  * @param {string} code
  * @returns {Parsed}
  */
-function parseCode(code) {
+export function parseCode(code) {
   try {
     const program = parse(code, PARSE_OPTIONS);
     const last = lastStatement(program);
@@ -175,7 +177,7 @@ function withPosition(code, message, { line, column } = { line: NaN, column: 0 }
  * that the code declares does not count.
  * @param {Program} program
  */
-function readsPage(program) {
+export function readsPage(program) {
   if (declaresPage(program)) {
     return false;
   }
@@ -234,7 +236,7 @@ function declaresPage(node) {
  * @param {Node} pattern
  * @returns {string[]}
  */
-function namesIn(pattern) {
+export function namesIn(pattern) {
   switch (pattern?.type) {
     case 'Identifier':
       return [pattern.name];

@@ -1,7 +1,7 @@
 /**
  * Everything that the runner uses of Playwright beyond its public API; no other file may go beyond it. The API cannot
  * identify a page's tab without waking it, move a locator to a new connection, set or keep the refs of a snapshot, or see
- * that a ref is used.
+ * that a ref is used or the mouse is pressed.
  * Playwright's version is pinned, and tests cover each function here.
  */
 
@@ -43,6 +43,9 @@ export const frameIdOf = (frame) => implementationOf(frame)?._id;
  */
 export const frameOfLocator = (value) =>
   typeof (value?._selector ?? value?._frameSelector) === 'string' ? value._frame : undefined;
+
+/** The selector of a locator. @param {any} locator @returns {string} */
+export const selectorOf = (locator) => locator._selector;
 
 /**
  * The same locator in another frame.
@@ -181,6 +184,7 @@ function keepInPage(injected) {
 
 /** Methods that do not wait for an element. */
 const DO_NOT_WAIT = new Set([
+  'resolveSelector',
   'queryCount',
   'isVisible',
   'isHidden',
@@ -223,6 +227,31 @@ export function whenTyped(change) {
     const text = name && params?.[name];
     return name && typeof text === 'string' ? { ...params, [name]: change(text) } : params;
   });
+}
+
+/**
+ * Calls a function with the point in the viewport whenever the mouse is pressed, or the screen touched, in a page.
+ * @param {Page} page
+ * @param {(point: { x: number, y: number }) => void} listener
+ * @returns {() => void} ends that
+ */
+export function whenPressed(page, listener) {
+  const { rawMouse, rawTouchscreen } = implementationOf(page)?.delegate ?? {};
+  const ends = [
+    [rawMouse, 'down'],
+    [rawTouchscreen, 'tap'],
+  ].map(([device, method]) => {
+    const press = device?.[method];
+    if (!press) {
+      return () => {};
+    }
+    device[method] = (/** @type {any} */ progress, /** @type {any[]} */ ...[x, y, ...rest]) => {
+      listener({ x, y });
+      return press.call(device, progress, x, y, ...rest);
+    };
+    return () => delete device[method];
+  });
+  return () => ends.forEach((end) => end());
 }
 
 /**

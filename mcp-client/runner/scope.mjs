@@ -17,10 +17,13 @@ import { beforeUseOfRef, whenTyped } from './internals.mjs';
 import { show, truncate } from './output.mjs';
 import { createRealm } from './realm.mjs';
 import { rebind } from './rebind.mjs';
+import { Recorder } from './recorder.mjs';
 import { screenshot } from './screenshot.mjs';
+import { toScript } from './script.mjs';
 import { Snapshots, subjectOf } from './snapshot.mjs';
 import { fitLegibly } from './tiles.mjs';
 import { createToolbox } from './toolbox.mjs';
+import { Transcript } from './transcript.mjs';
 
 /** Code that sets something that ends with the connection: listeners, routes, emulation. */
 const BOUND_TO_CONNECTION =
@@ -41,6 +44,8 @@ export class Scope {
   #snapshots;
   #activity;
   #secrets;
+  #recorder;
+  #transcript = new Transcript();
   #globals;
   /** The names that every call starts with. `state` and what the code adds are its own. */
   #builtIns;
@@ -61,9 +66,13 @@ export class Scope {
     this.#output = output;
     this.#activity = activity;
     this.#secrets = secrets;
+    this.#recorder = new Recorder(link);
     whenTyped((text) => secrets.reveal(text));
     this.#snapshots = new Snapshots(link);
-    beforeUseOfRef((frame, ref) => this.#snapshots.checkRef(frame, ref));
+    beforeUseOfRef((frame, ref) => {
+      this.#transcript.onRef(frame, ref);
+      return this.#snapshots.checkRef(frame, ref);
+    });
     const toolbox = createToolbox({
       ...services,
       link,
@@ -94,6 +103,12 @@ export class Scope {
       requests: this.#activity.requests,
       dialogs: this.#activity.dialogs,
       secret: this.#secrets.placeholder,
+      record: { start: this.#recorder.start, stop: this.#recorder.stop },
+      script: async () => {
+        const names = [...Object.keys(this.#builtIns), 'state'];
+        const script = await toScript(this.#transcript, { names, browser: this.#link.browserName });
+        return this.#secrets.mask(script);
+      },
       /** @type {(target?: any, options?: any) => Promise<string>} */
       snapshot: async (target, options) => {
         await this.#ensurePageFor(target);
@@ -144,7 +159,22 @@ export class Scope {
    * @param {string} code
    * @param {Limits} limits
    */
-  async run(code, { timeoutMs, actionTimeoutMs, navigationTimeoutMs, outputLimit, imageLimit }) {
+  async run(code, limits) {
+    this.#transcript.begin();
+    let hasSucceeded = false;
+    try {
+      await this.#run(code, limits);
+      hasSucceeded = true;
+    } finally {
+      this.#transcript.end(code, hasSucceeded);
+    }
+  }
+
+  /**
+   * @param {string} code
+   * @param {Limits} limits
+   */
+  async #run(code, { timeoutMs, actionTimeoutMs, navigationTimeoutMs, outputLimit, imageLimit }) {
     const { script, needsPage } = compile(code);
     this.#imageLimit = imageLimit;
     this.#hasBoundToConnection ||= BOUND_TO_CONNECTION.test(code);
@@ -251,6 +281,7 @@ export class Scope {
         kept[name] = value;
       }
     }
+    await this.#recorder.resume();
     await rebind(this.#link, previous, kept);
     Object.entries(kept).forEach(([name, value]) => Reflect.set(this.#globals, name, value));
   }

@@ -22,6 +22,7 @@ macro_rules! files {
 
 const FILES: &[(&str, &str)] = &files![
     "activity.mjs",
+    "animation.mjs",
     "browser_link.mjs",
     "compile.mjs",
     "downloads.mjs",
@@ -46,15 +47,18 @@ const FILES: &[(&str, &str)] = &files![
     "page_text.mjs",
     "realm.mjs",
     "rebind.mjs",
+    "recorder.mjs",
     "refs.mjs",
     "scope.mjs",
     "screenshot.mjs",
+    "script.mjs",
     "secret_patterns.mjs",
     "secrets.mjs",
     "snapshot.mjs",
     "tiles.mjs",
     "timing.mjs",
     "toolbox.mjs",
+    "transcript.mjs",
 ];
 
 /// npm writes this file last.

@@ -1,0 +1,214 @@
+/**
+ * Records a page: the frames of Chrome's screencast, and where the code presses the mouse. The page is not changed, and
+ * does not have to be in front. A recording survives reconnects, and is bounded in length, frames and size.
+ */
+
+/** @import { CDPSession, Page } from 'playwright-core' */
+/** @import { BrowserLink } from './browser_link.mjs' */
+/** @import { Click, Frame } from './animation.mjs' */
+
+import fs from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+
+import { MAX_PAUSE_S, animate } from './animation.mjs';
+import { whenPressed } from './internals.mjs';
+import { checkOptions } from './options.mjs';
+
+/** What `record.start` accepts, and its defaults. */
+const RANGES = {
+  fps: { least: 1, most: 10, standard: 5 },
+  seconds: { least: 1, most: 60, standard: 60 },
+  width: { least: 200, most: 1_280, standard: 800 },
+};
+/** Chrome sends the first frame at once, unless the page cannot be painted. */
+const FIRST_FRAME_TIMEOUT_MS = 1_000;
+/** Encoding one takes about 0.1 s. */
+const MAX_FRAMES = 150;
+/** Of the encoded frames, until the recording ends. */
+const MAX_BYTES = 64 << 20;
+/** Pauses do not count as length, so a recording that nobody stops needs a limit of its own. */
+const MAX_DURATION_S = 15 * 60;
+
+/**
+ * @typedef {{
+ *   target: string | undefined, file: string | undefined, fps: number, seconds: number, width: number,
+ *   frames: Frame[], clicks: Click[], bytes: number, startedAt: number, endedAt?: number, detach?: () => Promise<void>,
+ * }} Recording
+ */
+
+export class Recorder {
+  #link;
+  /** @type {Recording | undefined} */
+  #recording;
+
+  /** @param {BrowserLink} link */
+  constructor(link) {
+    this.#link = link;
+  }
+
+  /**
+   * `record.start(options?)` for the code.
+   * @param {{ fps?: number, seconds?: number, width?: number, path?: string }} [options]
+   */
+  start = async (options = {}) => {
+    checkOptions('record.start', options, [...Object.keys(RANGES), 'path']);
+    if (this.#recording) {
+      throw new Error('A recording is running. Call record.stop() first.');
+    }
+    const file = options.path === undefined ? undefined : path.resolve(String(options.path));
+    if (file !== undefined && path.extname(file) !== '.gif') {
+      throw new TypeError('record.start: the name of the file must end with .gif.');
+    }
+    const { page } = await this.#link.ensurePage();
+    const recording = {
+      target: this.#link.idOf(page),
+      file,
+      ...limitsIn(options),
+      frames: [],
+      clicks: [],
+      bytes: 0,
+      startedAt: now(),
+    };
+    this.#recording = recording;
+    try {
+      await attach(recording, page);
+    } catch (error) {
+      this.#recording = undefined;
+      throw error;
+    }
+  };
+
+  /** `record.stop()` for the code: writes the file. */
+  stop = async () => {
+    const recording = this.#recording;
+    if (!recording) {
+      throw new Error('No recording is running. Call record.start() first.');
+    }
+    this.#recording = undefined;
+    const { frames, clicks, width, endedAt } = recording;
+    await recording.detach?.();
+    if (frames.length === 0) {
+      throw new Error('The browser has sent no picture of the page.');
+    }
+    const { bytes, ...facts } = await animate(frames, clicks, endedAt ?? now(), width);
+    const file = recording.file ?? path.join(await temporaryFolder(), 'recording.gif');
+    // It may show what is private, and must not replace anything.
+    await fs.writeFile(file, bytes, { mode: 0o600, flag: 'wx' });
+    const note = endedAt === undefined ? {} : { note: 'It was full before record.stop().' };
+    return { path: file, ...facts, bytes: bytes.length, ...note };
+  };
+
+  /** After a reconnect, continues with the same tab, if it still exists. */
+  async resume() {
+    const page = this.#recording && this.#link.pageOf(this.#recording.target);
+    if (this.#recording && page && this.#recording.endedAt === undefined) {
+      await attach(this.#recording, page);
+    }
+  }
+}
+
+const now = () => Date.now() / 1_000;
+
+const temporaryFolder = () => fs.mkdtemp(path.join(os.tmpdir(), 'tabwire-'));
+
+/** @param {Record<string, unknown>} options */
+function limitsIn(options) {
+  const limit = (/** @type {keyof typeof RANGES} */ name) => {
+    const { least, most, standard } = RANGES[name];
+    const value = options[name] ?? standard;
+    if (typeof value !== 'number' || !(value >= least && value <= most)) {
+      throw new RangeError(`record.start: ${name} must be a number from ${least} to ${most}.`);
+    }
+    return value;
+  };
+  return { fps: limit('fps'), seconds: limit('seconds'), width: Math.round(limit('width')) };
+}
+
+/**
+ * Starts to receive frames and clicks of a page.
+ * @param {Recording} recording
+ * @param {Page} page
+ */
+async function attach(recording, page) {
+  const session = await page.context().newCDPSession(page);
+  const ignorePresses = whenPressed(page, (point) =>
+    recording.clicks.push({ ...point, time: now() }),
+  );
+  recording.detach = async () => {
+    recording.detach = undefined;
+    ignorePresses();
+    // The tab or the connection may be gone.
+    await session.send('Page.stopScreencast').catch(() => {});
+    await session.detach().catch(() => {});
+  };
+  const first = new Promise((resolve) =>
+    session.on('Page.screencastFrame', ({ data, metadata, sessionId }) => {
+      const { deviceWidth, timestamp = now() } = metadata;
+      add(recording, {
+        png: Buffer.from(data, 'base64'),
+        viewportWidth: deviceWidth,
+        time: timestamp,
+      });
+      acknowledge(session, sessionId, 1_000 / recording.fps);
+      resolve(true);
+    }),
+  );
+  const size = { maxWidth: recording.width, maxHeight: recording.width };
+  await session.send('Page.startScreencast', { format: 'png', ...size });
+  await Promise.race([first, delay(FIRST_FRAME_TIMEOUT_MS, undefined, { ref: false })]);
+}
+
+/**
+ * Chrome sends further frames only after this, so it also sets the pace.
+ * @param {CDPSession} session
+ * @param {number} sessionId of the frame
+ * @param {number} delayMs
+ */
+function acknowledge(session, sessionId, delayMs) {
+  const send = () => session.send('Page.screencastFrameAck', { sessionId }).catch(() => {});
+  setTimeout(send, delayMs).unref();
+}
+
+/**
+ * Keeps a frame. One that follows another too soon replaces it, so that the latest is never lost.
+ * @param {Recording} recording
+ * @param {Frame} frame
+ */
+function add(recording, frame) {
+  if (recording.endedAt !== undefined) {
+    return;
+  }
+  const { frames, fps } = recording;
+  const before = frames.at(-2);
+  if (before && frame.time - before.time < 1 / fps) {
+    recording.bytes -= frames.pop()?.png.length ?? 0;
+  }
+  frames.push(frame);
+  recording.bytes += frame.png.length;
+  if (frames.length > MAX_FRAMES) {
+    thinOut(recording);
+  }
+  const isOld = frame.time - recording.startedAt > MAX_DURATION_S;
+  if (lengthOf(recording.frames) >= recording.seconds || recording.bytes > MAX_BYTES || isOld) {
+    recording.endedAt = frame.time;
+    recording.detach?.();
+  }
+}
+
+/** Removes every second frame but the last, and takes half as many from now on. @param {Recording} recording */
+function thinOut(recording) {
+  const { length } = recording.frames;
+  const removed = recording.frames.filter((_, index) => index % 2 === 1 && index < length - 1);
+  recording.frames = recording.frames.filter((frame) => !removed.includes(frame));
+  recording.bytes -= removed.reduce((total, { png }) => total + png.length, 0);
+  recording.fps /= 2;
+}
+
+/** In seconds, without the rest of long pauses. @param {Frame[]} frames */
+const lengthOf = (frames) =>
+  frames.reduce((length, { time }, index) => {
+    const previous = frames[index - 1]?.time ?? time;
+    return length + Math.min(MAX_PAUSE_S, time - previous);
+  }, 0);
