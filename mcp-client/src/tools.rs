@@ -30,6 +30,7 @@ In scope:
 - logs({level, since, search}): console messages. requests({url, type, status}): what pages loaded, each with await .body()
 - secret('NAME'): stands for a secret of the user in fill() and type(); you never see it
 - dialogs.next = 'accept' | 'dismiss' | text: answers the next dialog; by default it is dismissed
+- record.start(), await record.stop(): an animated GIF of the page with your clicks; returns its path. script(): this session as a Playwright script
 Example: await page.goto('https://example.com'); snapshot()";
 
 const USAGE: &str = "`code` (a string) and optionally `timeout` (0.1 to 600 seconds)";

@@ -74,7 +74,7 @@ pub async fn run(options: &McpOptions) -> Result<ExitCode, Error> {
     }
     if options.http.is_none() && std::io::stdin().is_terminal() {
         eprintln!(
-            "This is an MCP server on stdin and stdout. Add it to your agent's configuration instead of running it here (see docs/clients.md). Press Ctrl-C to stop."
+            "This is an MCP server on stdin and stdout. Add it to your agent with `tabwire setup` instead of running it here. Press Ctrl-C to stop."
         );
     }
     let mut stop = StopSignals::new()?;

@@ -20,6 +20,7 @@ const SKILL: &str = include_str!("../../../skills/tabwire/SKILL.md");
 const SKILL_NAME: &str = "name: tabwire";
 
 #[derive(Debug, Clone, Args)]
+#[allow(clippy::struct_excessive_bools)] // Each is an option of its own.
 pub struct SetupOptions {
     /// The agent to set up
     #[arg(value_enum, required_unless_present = "list")]
@@ -226,15 +227,13 @@ impl Step {
     }
 
     fn carry_out(&self) -> Result<(), Error> {
-        match &self.content {
-            Some(content) => self.file.write(content),
-            None => {
-                self.file.remove()?;
-                // Its folder has nothing else in it, unless somebody put it there.
-                let _ = self.file.path.parent().map(std::fs::remove_dir);
-                Ok(())
-            }
+        if let Some(content) = &self.content {
+            return self.file.write(content);
         }
+        self.file.remove()?;
+        // Its folder has nothing else in it, unless somebody put it there.
+        let _ = self.file.path.parent().map(std::fs::remove_dir);
+        Ok(())
     }
 }
 
