@@ -176,7 +176,7 @@ function acknowledge(session, sessionId, delayMs) {
  * @param {Recording} recording
  * @param {Frame} frame
  */
-function add(recording, frame) {
+export function add(recording, frame) {
   if (recording.endedAt !== undefined) {
     return;
   }

@@ -10,6 +10,7 @@ import { inExtension, useChain } from '../harness/chain.mjs';
 import { until } from '../harness/processes.mjs';
 
 const { timeline } = await import(path.join(await runnerFolder(), 'animation.mjs'));
+const { add } = await import(path.join(await runnerFolder(), 'recorder.mjs'));
 
 const BUTTON = 'position:absolute;left:300px;top:200px;width:100px;height:60px';
 const PRESS = `<title>Press</title><body style="margin:0;background:rgb(255,255,255)">
@@ -159,4 +160,21 @@ test('a click is shown before its effect, and pauses are shortened', () => {
     [12.01, 0, 2],
     [40, 0, 1],
   ]);
+});
+
+test('a long recording keeps fewer frames of all of its time, and never loses the latest', () => {
+  const recording = { frames: [], bytes: 0, fps: 5, seconds: 60, startedAt: 0 };
+  for (let tenths = 0; tenths < 590; tenths += 1) {
+    add(recording, { png: Buffer.alloc(10), viewportWidth: 100, time: tenths / 10 });
+    assert.equal(recording.frames.at(-1).time, tenths / 10);
+  }
+  const { frames, bytes, endedAt } = recording;
+  assert.ok(frames.length > 70 && frames.length <= 150, String(frames.length));
+  assert.equal(bytes, frames.length * 10);
+  assert.equal(frames[0].time, 0);
+  const gaps = frames.slice(1).map(({ time }, index) => time - frames[index].time);
+  assert.ok(Math.max(...gaps) < 1.5, String(Math.max(...gaps)));
+  assert.equal(endedAt, undefined);
+  add(recording, { png: Buffer.alloc(65 << 20), viewportWidth: 100, time: 59 });
+  assert.equal(recording.endedAt, 59, 'it is too large');
 });
