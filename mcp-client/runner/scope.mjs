@@ -70,7 +70,7 @@ export class Scope {
     whenTyped((text) => secrets.reveal(text));
     this.#snapshots = new Snapshots(link);
     beforeUseOfRef((frame, ref) => {
-      this.#transcript.onRef(frame, ref);
+      this.#transcript.onRef(frame, ref, this.#snapshots.uniqueElement(frame.page(), ref));
       return this.#snapshots.checkRef(frame, ref);
     });
     const toolbox = createToolbox({

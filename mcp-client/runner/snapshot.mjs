@@ -177,6 +177,19 @@ export class Snapshots {
   }
 
   /**
+   * What a ref stands for, if the snapshots of the page have no other element like it.
+   * @param {Page} page
+   * @param {string} ref
+   */
+  uniqueElement(page, ref) {
+    const seen = this.#seen.get(this.#link.idOf(page)) ?? new Map();
+    const element = seen.get(ref);
+    const isLike = (/** @type {Element} */ { role, name }) =>
+      role === element?.role && name === element.name;
+    return element?.name && [...seen.values()].filter(isLike).length === 1 ? element : undefined;
+  }
+
+  /**
    * Throws if no element has this ref. It will not get one by waiting.
    * @param {Frame} frame
    * @param {string} ref

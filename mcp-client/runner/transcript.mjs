@@ -32,12 +32,13 @@ export class Transcript {
    * waits for it.
    * @param {Frame} frame
    * @param {string} ref
+   * @param {{ role: string, name?: string }} [element] if no other is like it
    */
-  onRef(frame, ref) {
+  onRef(frame, ref, element) {
     if (!this.#refs.has(ref)) {
       this.#refs.set(
         ref,
-        describe(frame, ref).catch(() => undefined),
+        describe(frame, ref, element).catch(() => undefined),
       );
     }
   }
@@ -56,12 +57,22 @@ export class Transcript {
   }
 }
 
+/** Longer names are cut in snapshots, and make bad locators. */
+const MAX_NAME = 80;
+
 /**
+ * Asks the page only if it must: finding a locator takes it longer than most actions.
  * @param {Frame} frame
  * @param {string} ref
+ * @param {{ role: string, name?: string }} [element]
  * @returns {Promise<Element>}
  */
-async function describe(frame, ref) {
-  const locator = await frame.locator(`aria-ref=${ref}`).normalize();
+async function describe(frame, ref, element) {
+  const { role, name = '' } = element ?? {};
+  // Refs of other frames start with another letter.
+  const isPlain = role && role !== 'generic' && name.length <= MAX_NAME && /^e\d+$/.test(ref);
+  const locator = isPlain
+    ? frame.getByRole(/** @type {any} */ (role), { name, exact: true })
+    : await frame.locator(`aria-ref=${ref}`).normalize();
   return { code: String(locator), selector: selectorOf(locator) };
 }

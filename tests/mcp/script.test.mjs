@@ -17,7 +17,8 @@ const PASSWORD = 'correct horse battery';
 const ORDER = `<title>Order</title><form action="/sent">
   <label>Name <input name="name"></label><label>Password <input name="password" type="password"></label>
   <button type="button" onclick="this.form.note.value = confirm('Sure?') ? 'yes' : 'no'; this.remove()">Check</button>
-  <input name="note" type="hidden"><button>Send</button></form>
+  <input name="note" type="hidden"><button>Send</button></form><button onclick="">More</button>
+  <button onclick="document.forms[0].name.value += ' and more'">More</button>
   <iframe srcdoc="<button onclick='parent.document.forms[0].name.value += &quot; from a frame&quot;'>Sign</button>"></iframe>`;
 
 const received = [];
@@ -71,6 +72,8 @@ test('a session runs again as a script, with the secret from the environment', a
     );
     await agent.execute(`await page.locator('#missing').click({ timeout: 100 })`);
     await run(`page.locator('aria-ref=${refOf(snapshot, 'Password')}').fill(secret('PASSWORD'))`);
+    const [, second] = [...snapshot.matchAll(/"More".*?\[ref=(\w+)\]/g)].map(([, ref]) => ref);
+    await run(`await page.locator('aria-ref=${second}').click()`);
     await run(
       `dialogs.next = 'accept'; await page.locator('aria-ref=${refOf(snapshot, 'Check')}').click()`,
     );
@@ -82,6 +85,10 @@ test('a session runs again as a script, with the secret from the environment', a
     assert.equal(received.length, 1);
     assert.ok(!script.includes(PASSWORD) && !script.includes('aria-ref'), script);
     assert.ok(script.includes('process.env.PASSWORD') && script.includes('connectOverCDP'), script);
+    assert.ok(
+      script.includes(`page.getByRole('textbox', { name: 'Password', exact: true }).fill(`),
+      script,
+    );
     assert.match(script, /1 call that failed/);
     assert.ok(!script.includes('#missing') && !script.includes('screenshot'), script);
     const token = new URL(shared.chain.relay.cdpUrl).searchParams.get('token');
@@ -92,7 +99,11 @@ test('a session runs again as a script, with the secret from the environment', a
     assert.match(await runScript(script, { PASSWORD }), /^Sent$/m);
     assert.equal(received.length, 2);
     assert.deepEqual(received[1], received[0]);
-    assert.deepEqual(received[0], { name: 'Ada from a frame', password: PASSWORD, note: 'yes' });
+    assert.deepEqual(received[0], {
+      name: 'Ada and more from a frame',
+      password: PASSWORD,
+      note: 'yes',
+    });
     assert.deepEqual(await tabs(), before, 'the script leaves no tab behind');
   } finally {
     await agent.stop();
