@@ -107,12 +107,13 @@ function cached(compute) {
   };
 }
 
-/** @param {Picture} picture @param {number} maxWidth @returns {Picture} */
+/** @param {Picture} picture @param {number} maxWidth of both edges @returns {Picture} */
 function fitted(picture, maxWidth) {
-  const scale = maxWidth / picture.width;
+  const scale = maxWidth / Math.max(picture.width, picture.height);
+  const scaled = (/** @type {number} */ edge) => Math.max(1, Math.round(edge * scale));
   return scale >= 1
     ? picture
-    : shrink(picture, { width: maxWidth, height: Math.max(1, Math.round(picture.height * scale)) });
+    : shrink(picture, { width: scaled(picture.width), height: scaled(picture.height) });
 }
 
 /**

@@ -24,6 +24,7 @@ const RANGES = {
 };
 /** Chrome sends the first frame at once, unless the page cannot be painted. */
 const FIRST_FRAME_TIMEOUT_MS = 1_000;
+const LAST_FRAME_TIMEOUT_MS = 2_000;
 /** Encoding one takes about 0.1 s. */
 const MAX_FRAMES = 150;
 /** Of the encoded frames, until the recording ends. */
@@ -34,7 +35,8 @@ const MAX_DURATION_S = 15 * 60;
 /**
  * @typedef {{
  *   target: string | undefined, file: string | undefined, fps: number, seconds: number, width: number,
- *   frames: Frame[], clicks: Click[], bytes: number, startedAt: number, endedAt?: number, detach?: () => Promise<void>,
+ *   frames: Frame[], clicks: Click[], bytes: number, startedAt: number, endedAt?: number,
+ *   detach?: (withLast?: boolean) => Promise<void>,
  * }} Recording
  */
 
@@ -87,8 +89,8 @@ export class Recorder {
       throw new Error('No recording is running. Call record.start() first.');
     }
     this.#recording = undefined;
+    await recording.detach?.(true);
     const { frames, clicks, width, endedAt } = recording;
-    await recording.detach?.();
     if (frames.length === 0) {
       throw new Error('The browser has sent no picture of the page.');
     }
@@ -136,9 +138,12 @@ async function attach(recording, page) {
   const ignorePresses = whenPressed(page, (point) =>
     recording.clicks.push({ ...point, time: now() }),
   );
-  recording.detach = async () => {
+  recording.detach = async (withLast = false) => {
     recording.detach = undefined;
     ignorePresses();
+    if (withLast) {
+      await Promise.race([addLast(recording, session), delay(LAST_FRAME_TIMEOUT_MS)]);
+    }
     // The tab or the connection may be gone.
     await session.send('Page.stopScreencast').catch(() => {});
     await session.detach().catch(() => {});
@@ -151,7 +156,8 @@ async function attach(recording, page) {
         viewportWidth: deviceWidth,
         time: timestamp,
       });
-      acknowledge(session, sessionId, 1_000 / recording.fps);
+      // At once: Chrome drops what is painted while two frames are unacknowledged, even if nothing is painted after it.
+      session.send('Page.screencastFrameAck', { sessionId }).catch(() => {});
       resolve(true);
     }),
   );
@@ -161,14 +167,20 @@ async function attach(recording, page) {
 }
 
 /**
- * Chrome sends further frames only after this, so it also sets the pace.
+ * What the page looks like now may not have been sent yet.
+ * @param {Recording} recording
  * @param {CDPSession} session
- * @param {number} sessionId of the frame
- * @param {number} delayMs
  */
-function acknowledge(session, sessionId, delayMs) {
-  const send = () => session.send('Page.screencastFrameAck', { sessionId }).catch(() => {});
-  setTimeout(send, delayMs).unref();
+async function addLast(recording, session) {
+  const viewportWidth = recording.frames.at(-1)?.viewportWidth;
+  try {
+    const { data } = await session.send('Page.captureScreenshot', { format: 'png' });
+    if (viewportWidth !== undefined) {
+      add(recording, { png: Buffer.from(data, 'base64'), viewportWidth, time: now() });
+    }
+  } catch {
+    // The tab or the connection is gone.
+  }
 }
 
 /**
