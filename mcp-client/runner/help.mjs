@@ -109,6 +109,17 @@ Each has await .body(), .json(), .headers(), .postData()`,
     use: '(name)',
     does: 'stands for a secret of the user in fill() and type()',
   },
+  {
+    name: 'record',
+    use: '.start(options?), .stop()',
+    does: 'an animated GIF of the page, with your clicks marked: { path, … }',
+    more: 'fps, width, seconds: the longest it may take; path: where to write it',
+  },
+  {
+    name: 'script',
+    use: '()',
+    does: 'the session so far as a Playwright script that runs without Tabwire’s functions',
+  },
   { name: 'output', use: '(from, to?)', does: 'the rest of the last result that was truncated' },
   { name: 'help', use: '(name?)', does: 'this list, or more about one of them' },
 ];

@@ -8,43 +8,19 @@
 /** @import { Element, Transcript } from './transcript.mjs' */
 
 import { lastStatement, namesIn, parseCode, readsPage, withoutShebang } from './compile.mjs';
+import { REPLACEMENTS } from './script_functions.mjs';
 
 /** A node of the syntax tree, walked without regard to its type. @typedef {any} Node */
 /** @typedef {{ start: number, end: number, text: string }} Edit */
 /** @typedef {{ text: string, names: Set<string>, globals: string[], program: Program, hasRefs: boolean }} Written */
 
-/** What a script needs in the place of each name of the scope. */
-const REPLACEMENTS = new Map([
-  ['pages', 'const pages = () => context.pages();'],
-  ['state', 'const state = {};'],
-  ['keep', 'const kept = new Set();\nconst keep = (tab = page) => void kept.add(tab);'],
-  [
-    'secret',
-    `const secret = (name) => {
-  if (process.env[name] === undefined) throw new Error(\`Set the variable \${name}.\`);
-  return process.env[name];
-};`,
-  ],
-  [
-    'dialogs',
-    `const dialogs = {};
-context.on('dialog', async (dialog) => {
-  const answer = dialogs.next ?? 'dismiss';
-  delete dialogs.next;
-  const text = answer === 'accept' ? undefined : (answer.text ?? answer);
-  await (answer === 'dismiss' ? dialog.dismiss() : dialog.accept(text));
-});`,
-  ],
-  [
-    'snapshot',
-    `const snapshot = (target) => (target?.ariaSnapshot ? target : page.locator('body')).ariaSnapshot();`,
-  ],
-]);
 /** Names that a script has anyway. */
 const GIVEN = ['page', 'context', 'browser', 'console'];
 /** Statements that only call one of these show the agent something. A script has nobody to show it to. */
 const SHOWING = [
   'snapshot',
+  'markdown',
+  'find',
   'screenshot',
   'output',
   'logs',
@@ -131,7 +107,7 @@ function helpers(used, names) {
   for (const name of names) {
     if (used.has(name) && !GIVEN.includes(name)) {
       const missing = `throw new Error('${name} exists only in Tabwire. Replace it.');`;
-      lines.push(REPLACEMENTS.get(name) ?? `const ${name} = () => { ${missing} };`);
+      lines.push(REPLACEMENTS[name] ?? `const ${name} = () => { ${missing} };`);
     }
   }
   const prints = used.has(PRINT) ? [PRINT_SOURCE] : [];

@@ -52,6 +52,7 @@ const FILES: &[(&str, &str)] = &files![
     "scope.mjs",
     "screenshot.mjs",
     "script.mjs",
+    "script_functions.mjs",
     "secret_patterns.mjs",
     "secrets.mjs",
     "snapshot.mjs",

@@ -29,6 +29,16 @@ const shared = useChain({
       received.push(Object.fromEntries(new URL(request.url, 'http://x').searchParams));
       response.setHeader('content-type', 'text/html').end('<title>Sent</title>');
     },
+    '/files': `<title>Files</title><a download="report.txt" href="/report.txt">Report</a><input type="file">
+      <p>Total: 3</p>`,
+    '/report.txt': (request, response) => {
+      received.push({ report: request.headers.accept !== undefined });
+      response.setHeader('content-type', 'text/plain').end('all is well');
+    },
+    '/data': (request, response) => {
+      received.push({ asked: request.method });
+      response.setHeader('content-type', 'application/json').end('{"total":3}');
+    },
   },
 });
 
@@ -42,6 +52,7 @@ async function runScript(script, env) {
     const file = path.join(folder.path, 'script.mjs');
     await writeFile(file, script);
     const { stdout } = await promisify(execFile)('node', [file], {
+      cwd: folder.path,
       env: { ...process.env, TABWIRE_HOME: shared.chain.relay.home.path, ...env },
       timeout: 30_000,
     });
@@ -105,6 +116,42 @@ test('a session runs again as a script, with the secret from the environment', a
       note: 'yes',
     });
     assert.deepEqual(await tabs(), before, 'the script leaves no tab behind');
+  } finally {
+    await agent.stop();
+  }
+});
+
+test('functions of the scope have counterparts in a script', async () => {
+  const { home, port } = shared.chain.relay;
+  const agent = await startAgent({ home, port, args: ['--idle', '0.2'] });
+  const codes = [
+    `await page.goto('${shared.site.url('/files')}'); await networkIdle()`,
+    `const { name } = await download(page.getByText('Report')); console.log('got', name)`,
+    `const { body } = await fetch('/data', { body: { a: 1 } }); console.log('total', body.total)`,
+    `await upload('input', { name: 'a.txt', content: 'x' }); console.log('chosen', await page.inputValue('input'))`,
+    `const [found] = await find('Total'); console.log('says', await found.locator.innerText())`,
+    `await markdown()`,
+  ];
+  const EXPECTED = /got report\.txt\s+total 3\s+chosen .*a\.txt\s+says Total: 3/;
+  try {
+    const shown = [];
+    for (const code of codes) {
+      const { text, isError } = await agent.execute(code);
+      assert.ok(!isError, text);
+      shown.push(text);
+    }
+    assert.match(shown.join('\n'), EXPECTED);
+    const { text: script } = await agent.execute('script()');
+    assert.ok(!script.includes('markdown'), script);
+    await agent.execute('await page.close()');
+    const slot = async () => (await fetch(`http://127.0.0.1:${port}/client-slot`)).json();
+    await until('the browser is released', async () => !(await slot()).busy);
+    received.length = 0;
+    assert.match(await runScript(script, {}), EXPECTED);
+    assert.ok(
+      received.some(({ asked }) => asked === 'POST'),
+      JSON.stringify(received),
+    );
   } finally {
     await agent.stop();
   }
