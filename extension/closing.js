@@ -11,12 +11,17 @@ import { isClosed, tabState } from './tab_state.js';
 /** @type {Map<number, Promise<void>>} Tabs that are being closed. Further calls join. */
 const closing = new Map();
 
-/** Resolves when the tab is gone. @param {number} tabId */
+/**
+ * Resolves when the tab is being closed and nothing can keep it open, as Chrome answers on its own port.
+ * @param {number} tabId
+ */
 export async function closeTab(tabId) {
   let pending = closing.get(tabId);
   if (!pending) {
-    pending = closeNow(tabId).finally(() => closing.delete(tabId));
+    pending = closeNow(tabId);
     closing.set(tabId, pending);
+    tabState(tabId).onRemoved = () => closing.delete(tabId);
+    pending.catch(() => closing.delete(tabId));
   }
   await pending;
 }
@@ -37,10 +42,6 @@ async function closeNow(tabId) {
  */
 async function closePage(tabId) {
   const wasAttached = isAttached(tabId);
-  /** @type {Promise<void>} */
-  const removed = new Promise((resolve) => {
-    tabState(tabId).onRemoved = resolve;
-  });
   try {
     if (!wasAttached) {
       await attach(tabId);
@@ -48,7 +49,6 @@ async function closePage(tabId) {
     const info = await sendCommand(tabId, 'Target.getTargetInfo', {});
     const { targetId } = /** @type {{ targetInfo: { targetId: string } }} */ (info).targetInfo;
     await sendCommand(tabId, 'Target.closeTarget', { targetId });
-    await removed;
     return true;
   } catch {
     if (!wasAttached) {

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { FakeBrowser } from './fake_chrome.mjs';
+import { FakeBrowser, settle } from './fake_chrome.mjs';
 import { newWorker } from './worker.mjs';
 
 async function start(tab) {
@@ -51,17 +51,24 @@ for (const [name, tab] of Object.entries(NO_PAGE)) {
   });
 }
 
-test('is done when the tab is gone, for everyone who closes it', async () => {
+test('is done when Chrome has agreed, and further calls join until the tab is gone', async () => {
   const { browser, close, closed } = await start();
-  browser.stub('debugger.sendCommand', () => ({ targetInfo: { targetId: 'TARGET-1' } }));
+  let agree;
+  browser.stub('debugger.sendCommand', (_tab, method) =>
+    method === 'Target.closeTarget'
+      ? new Promise((resolve) => (agree = resolve))
+      : { targetInfo: { targetId: 'TARGET-1' } },
+  );
   let done = 0;
   const closes = [close(), close()].map((each) => each.then(() => (done += 1)));
-  await new Promise((resolve) => setImmediate(resolve));
+  await settle();
   assert.equal(done, 0);
+  agree({ success: true });
+  await Promise.all(closes);
+  await close();
   assert.deepEqual(closed(), ['TARGET-1']);
   browser.closeTab(1);
-  await Promise.all(closes);
-  assert.equal(done, 2);
+  await assert.rejects(close());
 });
 
 const REFUSED = {
