@@ -2,8 +2,8 @@
  * The cookies of the profile, in the form of CDP. Reads and writes them with `chrome.cookies`, which
  * needs no debugger. It knows everything about a cookie except its priority and where it was set.
  *
- * `chrome.cookies` changes one cookie at a time. If the debugger is attached to a tab anyway, cookies are
- * read and many are changed through it, which is as fast as on Chrome's own port.
+ * `chrome.cookies` changes one cookie at a time. If the debugger is attached to a tab anyway, many are
+ * changed through it, which is as fast as on Chrome's own port.
  */
 
 import { attachedTabs, sendCommand } from './attachments.js';
@@ -24,9 +24,7 @@ const EXPIRED = 1;
 const readAll = () => chrome.cookies.getAll({ partitionKey: {} });
 
 export async function getCookies() {
-  return (
-    (await runByDebugger('Network.getAllCookies', {})) ?? { cookies: (await readAll()).map(toCdp) }
-  );
+  return { cookies: (await readAll()).map(toCdp) };
 }
 
 /** @param {chrome.cookies.Cookie} cookie */
@@ -65,7 +63,7 @@ export async function setCookies(cookies) {
     throw invalidParameters('cookies');
   }
   const details = cookies.map(fromCdp);
-  if (cookies.length >= MANY && (await runByDebugger('Network.setCookies', { cookies }))) {
+  if (cookies.length >= MANY && (await changeByDebugger('Network.setCookies', { cookies }))) {
     return;
   }
   const results = await Promise.allSettled(details.map((detail) => chrome.cookies.set(detail)));
@@ -157,15 +155,17 @@ function parseUrl(url) {
  * itself.
  * @param {string} method
  * @param {object} params
- * @returns {Promise<object | undefined>} Undefined if there is no debugger, or Chrome refuses.
+ * @returns {Promise<boolean>} False if there is no debugger, or not every cookie could be changed.
  */
-async function runByDebugger(method, params) {
+async function changeByDebugger(method, params) {
   const [tabId] = attachedTabs();
   if (tabId === undefined) {
-    return undefined;
+    return false;
   }
-  const result = sendCommand(tabId, method, params).catch(() => undefined);
-  return /** @type {Promise<object | undefined>} */ (result);
+  return sendCommand(tabId, method, params).then(
+    () => true,
+    () => false,
+  );
 }
 
 /**
@@ -173,7 +173,7 @@ async function runByDebugger(method, params) {
  * looks through all cookies each time. It remains for those that cannot be replaced.
  */
 export async function clearCookies() {
-  if (await runByDebugger('Network.clearBrowserCookies', {})) {
+  if (await changeByDebugger('Network.clearBrowserCookies', {})) {
     return;
   }
   const all = await readAll();

@@ -221,23 +221,6 @@ test('rejects a command that it does not have', async () => {
   }
 });
 
-test('reads cookies through a debugger that is attached anyway, which knows more of them', async () => {
-  const { browser, run, load } = await start(stored({}));
-  browser.openTab({ id: 1, url: 'https://example.org/' });
-  const { attach } = await load('attachments.js');
-  await attach(1);
-  const known = { cookies: [{ name: 'a', priority: 'High' }] };
-  browser.stub('debugger.sendCommand', (_tab, method) =>
-    method === 'Network.getAllCookies' ? known : undefined,
-  );
-  assert.deepEqual(await run('Storage.getCookies'), known);
-  assert.deepEqual(browser.callsTo('cookies.getAll'), []);
-  browser.stub('debugger.sendCommand', () => {
-    throw new Error('Detached while handling command.');
-  });
-  assert.equal((await run('Storage.getCookies')).cookies.length, 1);
-});
-
 test('changes many cookies at once through a debugger that is attached anyway', async () => {
   const cookies = Array.from({ length: 60 }, (_, index) => ({
     name: `name${index}`,
