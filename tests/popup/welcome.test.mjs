@@ -32,7 +32,7 @@ test('opens once, asks for a code, and turns green when the relay is connected',
   const page = await until('the welcome page to open', () => welcomePages()[0]);
   const headline = (text) => page.locator('#headline').getByText(text, { exact: true }).waitFor();
   await headline('Not paired');
-  await page.getByText('claude mcp add tabwire -- tabwire mcp').waitFor();
+  await page.getByText('tabwire setup claude-code').waitFor();
   await page.getByText('tabwire serve').first().waitFor();
   await page.getByLabel('Pairing code').fill(`tabwire:${relay.port}:${SECRET}`);
   await page.getByLabel('Pairing code').press('Enter');
