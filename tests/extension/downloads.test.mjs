@@ -3,49 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { settle } from './fake_chrome.mjs';
-import { page, watch } from './watched_tabs.mjs';
+import { changed, created, GUID, OWN, startWatching as start, URL } from './watched_downloads.mjs';
 import { newWorker } from './worker.mjs';
-
-const GUID = '790c48b4-cee2-4755-b32f-b33ff8ccd4ee';
-const URL = 'https://example.org/file';
-const OWN = `/home/user/Downloads/Tabwire-${GUID}/${GUID}`;
-
-/** A browser with tab 1, which is attached, and tab 2, which is not. */
-async function start({ isWatching = true } = {}) {
-  const { browser, attachments, load, listTabs } = await watch(page(1), page(2));
-  await listTabs();
-  const module = await load('downloads.js');
-  const sent = [];
-  module.reportDownloadsTo((method, params) =>
-    sent.push([method, JSON.parse(JSON.stringify(params))]),
-  );
-  await attachments.attach(1);
-  await module.watchDownloads(isWatching);
-  /** The debugger announces a download, and Chrome creates it in the same moment. */
-  const begin = (guid = GUID, url = URL, more = {}) => {
-    const params = { guid, url, frameId: 'F', suggestedFilename: 'report.txt' };
-    module.onDebuggerEvent(1, 'Page.downloadWillBegin', params);
-    return browser.downloads.start(url, more);
-  };
-  return { ...module, browser, attachments, sent, begin, downloads: browser.downloads };
-}
-
-const created = (guid = GUID, more = {}) => [
-  'downloadCreated',
-  {
-    guid,
-    tabId: 1,
-    frameId: 'F',
-    url: URL,
-    suggestedFilename: 'report.txt',
-    totalBytes: 38,
-    ...more,
-  },
-];
-const changed = (state, receivedBytes, more = {}) => [
-  'downloadChanged',
-  { guid: GUID, state, receivedBytes, totalBytes: 38, ...more },
-];
 
 test('a download that was taken is saved in its own folder and erased when the relay has it', async () => {
   const { begin, sent, downloads, controlDownload } = await start();

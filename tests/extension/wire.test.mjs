@@ -12,6 +12,7 @@ import { FIXTURES_DIR } from '../harness/processes.mjs';
 import { FakeBrowser, FakePort, settle } from './fake_chrome.mjs';
 import { FakeSocket } from './fake_socket.mjs';
 import {
+  addFrame,
   assertSends,
   browserWith,
   callWorker,
@@ -131,18 +132,6 @@ test('tabUpdated', async () => {
     browser.changeTab(412, { url: 'https://example.org/next', status: 'loading' }),
   );
 });
-
-/** Chrome has a cross-process frame in tab 412. */
-function addFrame(browser) {
-  const url = 'https://ads.example/';
-  const frame = { type: 'other', id: 'D1B2C3D4E5F60718293A4B5C6D7E8F93', url };
-  const page = { type: 'page', tabId: 412, id: browser.targetId(412), url: 'https://example.org/' };
-  browser.stub('debugger.getTargets', () => [page, frame]);
-  browser.stub('webNavigation.getAllFrames', () => [
-    { frameId: 0, parentFrameId: -1, processId: 1, url: page.url },
-    { frameId: 5, parentFrameId: 0, processId: 2, url },
-  ]);
-}
 
 test('tabUpdated with frames', async (t) => {
   const browser = browserWith();

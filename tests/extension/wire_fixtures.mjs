@@ -58,3 +58,15 @@ export async function callWorker(name, socket) {
   assert.ok(reply && !('error' in reply), `${name}: ${JSON.stringify(reply)}`);
   return reply.result;
 }
+
+/** Chrome has a cross-process frame in tab 412. */
+export function addFrame(browser) {
+  const url = 'https://ads.example/';
+  const frame = { type: 'other', id: 'D1B2C3D4E5F60718293A4B5C6D7E8F93', url };
+  const page = { type: 'page', tabId: 412, id: browser.targetId(412), url: 'https://example.org/' };
+  browser.stub('debugger.getTargets', () => [page, frame]);
+  browser.stub('webNavigation.getAllFrames', () => [
+    { frameId: 0, parentFrameId: -1, processId: 1, url: page.url },
+    { frameId: 5, parentFrameId: 0, processId: 2, url },
+  ]);
+}
