@@ -42,9 +42,14 @@ export async function setWindowBounds(windowId, { windowState, ...place }) {
 
 /** @param {number} windowId */
 async function getWindow(windowId) {
+  const notFound = cdpError('Browser window not found');
+  if (windowId < 0) {
+    // Chrome would take -2 for the window that the user is in, which no client has chosen.
+    throw notFound;
+  }
   try {
     return await chrome.windows.get(windowId);
   } catch {
-    throw cdpError('Browser window not found');
+    throw notFound;
   }
 }

@@ -40,6 +40,17 @@ test('an unknown window is an error, in the words of Chrome', async () => {
   await assert.rejects(run('setWindowBounds', { windowId: 8, bounds: {} }), isNotFound);
 });
 
+test("the user's current window has no id of its own", async () => {
+  const { browser, run } = await start();
+  // As Chrome does it, whose `chrome.windows` takes this number for the current window.
+  browser.windows.set(-2, browser.windows.get(7));
+  const isNotFound = coded(-32000, 'Browser window not found');
+  const bounds = { windowState: 'minimized' };
+  await assert.rejects(run('getWindowBounds', { windowId: -2 }), isNotFound);
+  await assert.rejects(run('setWindowBounds', { windowId: -2, bounds }), isNotFound);
+  assert.deepEqual(browser.callsTo('windows.update'), []);
+});
+
 test('moves, resizes and changes the state', async () => {
   const { browser, run } = await start();
   await run('setWindowBounds', { windowId: 7, bounds: { width: 500 } });
