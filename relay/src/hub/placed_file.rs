@@ -5,7 +5,7 @@
 //! Never replaces a file, never follows a link that stands where the file should go, and removes no
 //! folder but that of the download, when it is empty.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -177,7 +177,12 @@ fn link(source: &Path, folder: &Path, wanted: &Place) -> io::Result<Option<PathB
 /// own name.
 fn copy(source: &Path, guid: &str, folder: &Path, wanted: &Place) -> io::Result<PathBuf> {
     let unfinished = folder.join(format!("{}.{UNFINISHED}", plain(guid)?));
-    let copied = copy_to(source, &unfinished);
+    // Fails if there is anything at this path, also a link to nowhere. It is not ours to remove then.
+    let file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(&unfinished)?;
+    let copied = copy_to(source, file);
     let placed = copied.and_then(|()| match link(&unfinished, folder, wanted) {
         Ok(Some(path)) => Ok(path),
         Err(error) if is_final(&error) => Err(error),
@@ -188,14 +193,12 @@ fn copy(source: &Path, guid: &str, folder: &Path, wanted: &Place) -> io::Result<
     placed
 }
 
-fn copy_to(source: &Path, path: &Path) -> io::Result<()> {
+fn copy_to(source: &Path, mut to: File) -> io::Result<()> {
     let no_follow = i32::try_from(OFlags::NOFOLLOW.bits()).unwrap_or_default();
     let mut from = OpenOptions::new()
         .read(true)
         .custom_flags(no_follow)
         .open(source)?;
-    // Fails if there is anything at this path, also a link to nowhere.
-    let mut to = OpenOptions::new().write(true).create_new(true).open(path)?;
     io::copy(&mut from, &mut to)?;
     Ok(())
 }
@@ -208,7 +211,12 @@ fn rename_unlinkable(from: &Path, folder: &Path, wanted: &Place) -> io::Result<P
         match OpenOptions::new().write(true).create_new(true).open(&path) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
-            Ok(_) => return fs::rename(from, &path).map(|()| path),
+            Ok(_) => {
+                return fs::rename(from, &path)
+                    // An empty file must not pass for the download.
+                    .inspect_err(|_| drop(fs::remove_file(&path)))
+                    .map(|()| path);
+            }
         }
     }
     Err(ErrorKind::AlreadyExists.into())

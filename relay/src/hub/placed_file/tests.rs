@@ -239,3 +239,28 @@ fn a_folder_that_cannot_be_created_is_an_error() {
     let placed = scene.place_at(&scene.download(), &[(GUID, false)]);
     assert!(placed.files[0].is_err());
 }
+
+#[test]
+fn a_file_with_the_name_of_an_unfinished_one_stays() {
+    let scene = Scene::new();
+    let source = scene.write("Elsewhere/report.txt", "bytes");
+    let theirs = scene.write(&format!("wanted/{GUID}.crdownload"), "theirs");
+    let placed = scene.place_at(&source, &[("report.txt", true)]);
+    assert!(placed.files[0].is_err());
+    assert_eq!(fs::read_to_string(theirs).unwrap(), "theirs");
+    assert_eq!(scene.wanted(), [format!("{GUID}.crdownload")]);
+}
+
+#[test]
+fn a_name_that_cannot_be_used_is_not_left_empty() {
+    let scene = Scene::new();
+    let missing = scene.path("wanted/missing");
+    let wanted = Place {
+        folder: String::new(),
+        name: "report.txt".to_owned(),
+        is_numbered: true,
+    };
+    fs::create_dir(scene.path("wanted")).unwrap();
+    assert!(rename_unlinkable(&missing, &scene.path("wanted"), &wanted).is_err());
+    assert!(scene.wanted().is_empty());
+}
