@@ -35,7 +35,9 @@ export function isRestricted(url) {
   }
   // Compare the parsed URL: the same page can be written in many ways.
   const { href, protocol, hostname, pathname } = new URL(url);
-  if (href === 'about:blank' || href.startsWith('about:blank#') || href === 'about:srcdoc') {
+  // An empty page may have a query and a fragment.
+  const isBlank = protocol === 'about:' && pathname === 'blank';
+  if (isBlank || href === 'about:srcdoc') {
     return false;
   }
   if (RESTRICTED_SCHEMES.includes(protocol)) {

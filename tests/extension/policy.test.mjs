@@ -16,6 +16,7 @@ test("restricts the browser's own pages", () => {
     'vivaldi://settings',
     'about:version',
     'about:blankets',
+    'about:blank/x',
   ];
   for (const url of own) {
     assert.equal(isRestricted(url), true, url);
@@ -51,7 +52,10 @@ test('allows similar URLs outside the web store', () => {
 });
 
 test('allows empty pages, with or without a URL', () => {
-  for (const url of [undefined, '', 'about:blank', 'about:blank#x', 'about:srcdoc']) {
+  for (const end of ['', '#x', '?x', '?x#y']) {
+    assert.equal(isRestricted(`about:blank${end}`), false, end);
+  }
+  for (const url of [undefined, '', 'about:srcdoc']) {
     assert.equal(isRestricted(url), false, url);
   }
 });
