@@ -120,10 +120,8 @@ const download = {
   async tabwire(agent) {
     const open = `await page.goto('${agent.at('/table')}'); snapshot({ search: 'export' })`;
     const link = ref(await execute(agent, open), 'link "Export as CSV"');
-    return execute(
-      agent,
-      `const [download] = await Promise.all([page.waitForEvent('download'), page.locator('aria-ref=${link}').click()]); download.path()`,
-    );
+    const saved = await execute(agent, `await download(page.locator('aria-ref=${link}'))`);
+    return find(saved, /"path":"(.*?)"/);
   },
   async playwright(agent) {
     const { open, find: look, click } = inBrowser(agent);
