@@ -226,6 +226,12 @@ fn passes_on_checked_options_and_the_home() {
     let entry = &settings["mcpServers"]["tabwire"];
     assert_eq!(entry["args"], json!(["mcp", "--secrets", secrets]));
     assert_eq!(entry["env"]["TABWIRE_HOME"], home.to_str().unwrap());
+    succeeds(user.setup(&["gemini", "--yes", "--", "--files=a folder"]));
+    let settings: Value = serde_json::from_str(&user.read(".gemini/settings.json")).unwrap();
+    let folder = std::env::current_dir().unwrap().join("a folder");
+    let files = format!("--files={}", folder.display());
+    let args = &settings["mcpServers"]["tabwire"]["args"];
+    assert_eq!(*args, json!(["mcp", files]), "agents run in other folders");
     let wrong = user.setup(&["gemini", "--yes", "--", "--idel", "3"]);
     assert_eq!(wrong.code, Some(2), "{}", wrong.stderr);
     fails(

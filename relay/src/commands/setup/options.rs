@@ -12,8 +12,6 @@ use crate::commands::mcp::McpOptions;
 use crate::error::Error;
 use crate::setup::{Agent, Folders};
 
-const SECRETS: &str = "--secrets";
-
 /// What clap makes of the options after `--`.
 pub fn parse(mcp: &[String]) -> Result<McpOptions, clap::Error> {
     #[derive(Parser)]
@@ -38,26 +36,30 @@ pub fn check(agent: Agent, parsed: &McpOptions, mcp: &[String]) -> Result<Vec<St
     if parsed.install {
         return Err(refused("--install"));
     }
-    let Some(file) = &parsed.session.secrets else {
-        return Ok(mcp.to_vec());
-    };
-    let file = absolute(file)?;
-    Secrets::load(Some(&file))?;
-    Ok(with_secrets(mcp, &file))
+    let mut options = mcp.to_vec();
+    if let Some(file) = &parsed.session.secrets {
+        let file = absolute(file)?;
+        Secrets::load(Some(&file))?;
+        options = with_path(&options, "--secrets", &file);
+    }
+    if let Some(folder) = &parsed.session.files {
+        options = with_path(&options, "--files", &absolute(folder)?);
+    }
+    Ok(options)
 }
 
-/// Replaces the path of the secrets.
-fn with_secrets(mcp: &[String], file: &Path) -> Vec<String> {
-    let file = file.display();
+/// Replaces the value of an option that is a path.
+fn with_path(mcp: &[String], name: &str, path: &Path) -> Vec<String> {
+    let path = path.display();
     let mut is_value = false;
     let replace = |option: &String| {
-        let was_value = std::mem::replace(&mut is_value, option == SECRETS);
+        let was_value = std::mem::replace(&mut is_value, option == name);
         let has_value = option
-            .strip_prefix(SECRETS)
+            .strip_prefix(name)
             .is_some_and(|rest| rest.starts_with('='));
         match (was_value, has_value) {
-            (true, _) => file.to_string(),
-            (_, true) => format!("{SECRETS}={file}"),
+            (true, _) => path.to_string(),
+            (_, true) => format!("{name}={path}"),
             _ => option.clone(),
         }
     };
@@ -90,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_of_secrets_become_absolute() {
+    fn paths_become_absolute() {
         let file = Path::new("/home/ada/secrets");
         let mcp = |options: &[&str]| {
             options
@@ -108,7 +110,7 @@ mod tests {
                 mcp(&["--idle", "1", "--secrets=/home/ada/secrets"]),
             ),
         ] {
-            assert_eq!(with_secrets(&given, file), expected);
+            assert_eq!(with_path(&given, "--secrets", file), expected);
         }
     }
 
