@@ -20,7 +20,7 @@ export class Downloads {
   #known = new WeakSet();
   /** @type {SavedFile | undefined} */
   #last;
-  /** Whoever waits for a download to begin. @type {Set<(saved: { file: Promise<SavedFile> }) => void>} */
+  /** Whoever waits for a download to begin, the first one first. @type {Set<(saved: { file: Promise<SavedFile> }) => void>} */
   #waiting = new Set();
 
   /**
@@ -41,8 +41,12 @@ export class Downloads {
   #onDownload(download) {
     const name = download.suggestedFilename();
     const file = this.#files.save(name, (place) => download.saveAs(place));
-    this.#waiting.forEach((start) => start({ file }));
-    this.#waiting.clear();
+    // Each download belongs to one of them, so that several can wait at the same time.
+    const [start] = this.#waiting;
+    if (start) {
+      this.#waiting.delete(start);
+      start({ file });
+    }
     /** @param {string} notice @param {string} [known] */
     const end = (notice, known) => {
       this.#pending.delete(download);

@@ -10,8 +10,8 @@ import { isPlain, show } from './output.mjs';
 
 /** @typedef {{ path: string, name: string, bytes: number }} SavedFile */
 
-/** Of a file name, in characters. File systems accept 255 bytes. */
-const MAX_NAME = 80;
+/** Of a file name, in characters. File systems accept 255 bytes, and a character may have four. */
+const MAX_NAME = 60;
 const MAX_COPIES = 1_000;
 
 export class Files {
@@ -37,10 +37,14 @@ export class Files {
     }
   }
 
+  /** Makes sure that the folder exists. What is in it is nobody else's business. */
+  async create() {
+    await mkdir(this.folder, { recursive: true, mode: 0o700 });
+  }
+
   /** Finds a free name and takes it. @param {string} name */
   async #reserve(name) {
-    // What is downloaded is nobody else's business.
-    await mkdir(this.folder, { recursive: true, mode: 0o700 });
+    await this.create();
     const { name: stem, ext } = path.parse(name);
     for (let copy = 0; copy < MAX_COPIES; copy += 1) {
       const file = path.join(this.folder, copy === 0 ? name : `${stem} (${copy})${ext}`);
@@ -93,8 +97,13 @@ export class Files {
   }
 
   /** @param {string} file relative to the home or to the folder, or absolute */
+  resolve(file) {
+    return path.resolve(this.folder, file.replace(/^~(?=\/)/, os.homedir()));
+  }
+
+  /** @param {string} file */
   async #find(file) {
-    const found = path.resolve(this.folder, file.replace(/^~(?=\/)/, os.homedir()));
+    const found = this.resolve(file);
     await stat(found).catch(() => {
       throw new Error(`There is no file ${found}. Pass its absolute path.`);
     });
@@ -112,6 +121,6 @@ function safeName(name) {
     .replace(/\s+/g, ' ')
     .trim();
   const { name: stem, ext } = path.parse(plain.replace(/^[\s.]+/, ''));
-  const end = ext.slice(0, MAX_NAME / 4);
-  return `${[...stem].slice(0, MAX_NAME - end.length).join('')}${end}` || 'file';
+  const end = [...ext].slice(0, MAX_NAME / 4);
+  return [...[...stem].slice(0, MAX_NAME - end.length), ...end].join('') || 'file';
 }

@@ -136,9 +136,19 @@ function saveBody({ url, data, isCut, bytes }, name, files) {
   if (isCut) {
     throw new Error(`fetch: the body is longer than ${bytes} bytes. Pass a higher max.`);
   }
-  const last = decodeURIComponent(new URL(url).pathname.split('/').at(-1) ?? '');
-  const chosen = typeof name === 'string' ? name : last;
+  const chosen = typeof name === 'string' ? name : nameIn(url);
   return files.save(chosen, (file) => writeFile(file, Buffer.from(data, 'base64')));
+}
+
+/** What an address calls its file. @param {string} url empty if the page may not know it */
+function nameIn(url) {
+  const last = URL.canParse(url) ? (new URL(url).pathname.split('/').at(-1) ?? '') : '';
+  try {
+    return decodeURIComponent(last);
+  } catch {
+    // Not every address is encoded as it should be.
+    return last;
+  }
 }
 
 /**

@@ -6,9 +6,9 @@
 /** @import { CDPSession, Page } from 'playwright-core' */
 /** @import { BrowserLink } from './browser_link.mjs' */
 /** @import { Click, Frame } from './animation.mjs' */
+/** @import { Files } from './files.mjs' */
 
-import fs from 'node:fs/promises';
-import os from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 
@@ -42,12 +42,14 @@ const MAX_DURATION_S = 15 * 60;
 
 export class Recorder {
   #link;
+  #files;
   /** @type {Recording | undefined} */
   #recording;
 
-  /** @param {BrowserLink} link */
-  constructor(link) {
+  /** @param {BrowserLink} link @param {Files} files */
+  constructor(link, files) {
     this.#link = link;
+    this.#files = files;
   }
 
   /**
@@ -59,11 +61,12 @@ export class Recorder {
     if (this.#recording) {
       throw new Error('A recording is running. Call record.stop() first.');
     }
-    const file = options.path === undefined ? undefined : path.resolve(String(options.path));
+    const file = options.path === undefined ? undefined : this.#files.resolve(String(options.path));
     if (file !== undefined && path.extname(file) !== '.gif') {
       throw new TypeError('record.start: the name of the file must end with .gif.');
     }
     const { page } = await this.#link.ensurePage();
+    /** @type {Recording} */
     const recording = {
       target: this.#link.idOf(page),
       file,
@@ -78,6 +81,7 @@ export class Recorder {
       await attach(recording, page);
     } catch (error) {
       this.#recording = undefined;
+      await recording.detach?.();
       throw error;
     }
   };
@@ -95,25 +99,35 @@ export class Recorder {
       throw new Error('The browser has sent no picture of the page.');
     }
     const { bytes, ...facts } = await animate(frames, clicks, endedAt ?? now(), width);
-    const file = recording.file ?? path.join(await temporaryFolder(), 'recording.gif');
-    // It may show what is private, and must not replace anything.
-    await fs.writeFile(file, bytes, { mode: 0o600, flag: 'wx' });
+    const file = await this.#write(bytes, recording.file);
     const note = endedAt === undefined ? {} : { note: 'It was full before record.stop().' };
     return { path: file, ...facts, bytes: bytes.length, ...note };
   };
 
+  /** @param {Uint8Array} bytes @param {string | undefined} chosen @returns {Promise<string>} where it is */
+  async #write(bytes, chosen) {
+    if (chosen === undefined) {
+      const saved = await this.#files.save('recording.gif', (file) => writeFile(file, bytes));
+      return saved.path;
+    }
+    await this.#files.create();
+    // It may show what is private, and must not replace anything.
+    await writeFile(chosen, bytes, { mode: 0o600, flag: 'wx' });
+    return chosen;
+  }
+
   /** After a reconnect, continues with the same tab, if it still exists. */
   async resume() {
-    const page = this.#recording && this.#link.pageOf(this.#recording.target);
-    if (this.#recording && page && this.#recording.endedAt === undefined) {
-      await attach(this.#recording, page);
+    const recording = this.#recording;
+    const page = recording && this.#link.pageOf(recording.target);
+    if (recording && page && recording.endedAt === undefined) {
+      // If the tab cannot be used now, what was recorded before is still worth keeping.
+      await attach(recording, page).catch(() => recording.detach?.());
     }
   }
 }
 
 const now = () => Date.now() / 1_000;
-
-const temporaryFolder = () => fs.mkdtemp(path.join(os.tmpdir(), 'tabwire-'));
 
 /** @param {Record<string, unknown>} options */
 function limitsIn(options) {

@@ -66,7 +66,7 @@ export class Scope {
     this.#output = output;
     this.#activity = activity;
     this.#secrets = secrets;
-    this.#recorder = new Recorder(link);
+    this.#recorder = new Recorder(link, services.files);
     whenTyped((text) => secrets.reveal(text));
     this.#snapshots = new Snapshots(link);
     beforeUseOfRef((frame, ref) => {

@@ -23,7 +23,8 @@ const slow = (_request, response) => {
 
 const PAGE = `<title>Files: a/b</title><a id="report" href="/report">Report</a>
   <a id="popup" href="/report" target="_blank">In a new tab</a><a id="slow" href="/slow">Slow</a>
-  <a id="text" href="/text">Text</a>
+  <a id="text" href="/text">Text</a><a id="other" href="/other">Other</a>
+  <a id="long" href="data:text/plain,long" download="${'\u{1f600}'.repeat(100)}.txt">Long</a>
   <label for="input">Pick</label><input type="file" id="input" multiple>
   <button onclick="document.querySelector('#input').click()">Choose</button>`;
 
@@ -31,6 +32,7 @@ const shared = useChain({
   pages: {
     '/': PAGE,
     '/report': attachment('../re:port.csv', 'a,b\n1,2\n'),
+    '/other': attachment('other.txt', 'other'),
     '/slow': slow,
     '/text': 'no download',
   },
@@ -60,6 +62,19 @@ test('download saves the file that a click or code starts, for the user alone', 
   assert.equal(second.name, first.name.replace('.csv', ' (1).csv'), 'nothing is replaced');
   const [third] = (await run(`download('#popup')`)).text.split('\n');
   assert.match(JSON.parse(third).name, /\(2\)\.csv$/);
+});
+
+test('downloads that begin at the same time are told apart', async () => {
+  await open();
+  const both = `(await Promise.all([download('#report'), download('#other')])).map(({ bytes }) => bytes).sort()`;
+  const [sizes] = (await run(both)).text.split('\n');
+  assert.deepEqual(JSON.parse(sizes), [5, 8]);
+});
+
+test('a name of many bytes is shortened', async () => {
+  await open();
+  const { name } = JSON.parse((await run(`download('#long')`)).text);
+  assert.match(name, /^\u{1f600}+\.txt$/u);
 });
 
 test('download says that nothing began, and what was wrong with its arguments', async () => {

@@ -35,6 +35,7 @@ const shared = useChain({
       response.setHeader('content-type', 'text/plain').end('x'.repeat(100_000)),
     '/my%20picture.png': (_request, response) =>
       response.setHeader('content-type', 'image/png').end(PICTURE),
+    '/100%.txt': (_request, response) => response.end('full'),
     '/never': () => {},
     '/hang': (_request, response) => pending.push(response),
     '/stream': (_request, response) =>
@@ -113,6 +114,8 @@ test('a long body is cut, and a binary one is saved on request', async () => {
   const saved = await value(`fetch('/my%20picture.png', { save: true })`);
   assert.deepEqual([saved.name, saved.bytes], ['my picture.png', 8]);
   assert.deepEqual(await readFile(saved.path), PICTURE);
+  const oddly = await value(`fetch('/100%.txt', { save: true })`);
+  assert.equal(oddly.name, '100%.txt', 'an address that is not encoded as it should be');
   const named = await value(`fetch('/text', { save: '../other.txt' })`);
   assert.equal(named.name, 'other.txt');
 });

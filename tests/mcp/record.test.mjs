@@ -97,7 +97,7 @@ test('shows what happened and where the code clicked, and leaves the page as it 
   const marked = frames.filter(({ colors }) => isNear(colors[1], MARK));
   assert.ok(marked.length > 0 && marked[0].ms >= 400, JSON.stringify(frames));
   assert.ok(!isNear(last.colors[1], MARK) && !isNear(first.colors[1], MARK));
-  await rm(path.dirname(file), { recursive: true });
+  await rm(file);
 });
 
 test('goes on after the browser was released', async () => {
@@ -115,7 +115,7 @@ test('goes on after the browser was released', async () => {
     frames.some(({ colors }) => isNear(colors[1], MARK)),
     JSON.stringify(frames),
   );
-  await rm(path.dirname(file), { recursive: true });
+  await rm(file);
 });
 
 test('ends by itself, and says so', async () => {
@@ -129,7 +129,20 @@ test('ends by itself, and says so', async () => {
   assert.match(note, /full/);
   const frames = await framesOf(file, []);
   assert.ok(frames.length >= 4 && frames.length <= 25, String(frames.length));
-  await rm(path.dirname(file), { recursive: true });
+  await rm(file);
+});
+
+test('is saved with the other files, also by a name', async () => {
+  const folder = path.join(shared.chain.relay.home.path, 'files');
+  for (const [options, name] of [
+    ['', 'recording.gif'],
+    [`{ path: 'order.gif' }`, 'order.gif'],
+  ]) {
+    await run(`await page.goto('${shared.site.url('/')}'); await record.start(${options})`);
+    const { path: file } = JSON.parse((await run('await record.stop()')).text);
+    assert.equal(file, path.join(folder, name));
+    assert.equal((await stat(file)).mode & 0o777, 0o600);
+  }
 });
 
 test('rejects what it cannot do', async () => {
