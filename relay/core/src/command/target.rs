@@ -43,7 +43,7 @@ impl Core {
             "Target.createTarget" => self.create_target(caller, request),
             "Target.closeTarget" => self.close_target(caller, request),
             "Target.activateTarget" => {
-                let tab = self.find_tab(request, true)?;
+                let tab = self.find_tab(caller, request, true)?;
                 let continuation = reply_to(caller, Note::None);
                 self.out.call(&Call::ActivateTab { tab }, continuation);
                 Ok(Handled::Later)
@@ -247,14 +247,28 @@ impl Core {
     }
 
     fn close_target(&mut self, caller: Caller, request: &Request<'_>) -> HandlerResult {
-        let tab_id = self.find_tab(request, false)?;
+        let tab_id = self.find_tab(caller, request, false)?;
         self.close_tab(caller, tab_id);
         Ok(Handled::Later)
     }
 
+    /// The tab of the target that a command names, unless the person does not allow its use.
+    fn find_tab(
+        &self,
+        caller: Caller,
+        request: &Request<'_>,
+        allows_frame: bool,
+    ) -> Result<TabId, CdpError> {
+        let tab_id = self.find_named_tab(request, allows_frame)?;
+        match self.find_refusal(caller, tab_id) {
+            Some(error) => Err(error),
+            None => Ok(tab_id),
+        }
+    }
+
     /// The tab of the page or `tab` target that a command names, or of a frame if it applies to the
     /// tab as a whole.
-    fn find_tab(&self, request: &Request<'_>, allows_frame: bool) -> Result<TabId, CdpError> {
+    fn find_named_tab(&self, request: &Request<'_>, allows_frame: bool) -> Result<TabId, CdpError> {
         let params: OneTarget = request.read_params()?;
         let id = params.target_id.unwrap_or_default();
         let target = self.world.tabs.find_target(&id);

@@ -4,7 +4,6 @@
 use crate::Core;
 use crate::model::calls::Continuation;
 use crate::model::pending_call::PendingCall;
-use crate::model::target::Target;
 use crate::protocol::error::CdpError;
 use crate::protocol::ids::{ClientId, TabId};
 
@@ -44,16 +43,15 @@ impl Core {
         }
     }
 
-    /// The person has taken a tab back. It is not theirs any more for the clients that know it, until
-    /// they connect again.
+    /// The person has taken a tab back. The clients that have a session anywhere in it may not use it
+    /// until they connect again.
     pub(crate) fn on_tab_released(&mut self, tab_id: TabId) {
         let lost = CdpError::Released.interrupting();
         self.lose_attachment(tab_id, &lost, &CdpError::Released);
         if self.out.is_paused() {
             return;
         }
-        let page = Target::Page(tab_id);
-        let sessions = self.world.sessions.on(&page);
+        let sessions = self.world.sessions.at(Some(tab_id));
         let clients: Vec<ClientId> = sessions.map(|(_, session)| session.client_id()).collect();
         if let Some(tab) = self.world.tabs.get_mut(tab_id) {
             tab.release_from(clients);

@@ -308,6 +308,18 @@ fn tab_that_the_person_took_back_is_closed_to_its_clients_although_another_uses_
 }
 
 #[test]
+fn tab_that_the_person_took_back_is_neither_closed_nor_shown() {
+    let (mut script, page) = live_page();
+    release(&mut script, &page);
+    for method in ["Target.closeTarget", "Target.activateTarget"] {
+        let params = json!({ "targetId": "T1" });
+        let (_, message) = script.request_error(page.client, method, params);
+        assert_eq!(message, RELEASED, "{method}");
+    }
+    assert!(script.calls().is_empty());
+}
+
+#[test]
 fn other_tabs_can_be_used_after_the_person_took_one_back() {
     let mut script = Script::with_tabs(2);
     let (_, mut pages) = script.auto_attached_client();

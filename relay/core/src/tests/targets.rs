@@ -221,6 +221,20 @@ fn closes_tabs_whose_client_left_while_the_browser_was_away() {
 }
 
 #[test]
+fn tab_that_the_person_took_back_stays_open_when_its_creator_leaves() {
+    let mut script = Script::with_tabs(1);
+    script.close_created_tabs_on_disconnect();
+    let (client, _) = script.auto_attached_client();
+    create_target(&mut script, client);
+    let create = script.next_call("createTab");
+    script.reply(&create, attached_tab(9));
+    script.detach_debugger(9, "canceled_by_user");
+    script.disconnect(client);
+    let calls = script.calls();
+    assert!(calls.iter().all(|call| call.name() != "closeTab"));
+}
+
+#[test]
 fn tabs_of_a_client_with_a_group_are_created_for_it() {
     let mut script = Script::with_tabs(0);
     for group in ["claude-code", "\"}"] {

@@ -4,8 +4,13 @@ use super::Tab;
 use crate::protocol::ids::ClientId;
 
 impl Tab {
+    /// A tab that one of them created is the person's from now on: it is not closed when its creator
+    /// leaves.
     pub fn release_from(&mut self, clients: impl IntoIterator<Item = ClientId>) {
         self.released_from.extend(clients);
+        if self.created_by.is_some_and(|id| self.is_released_from(id)) {
+            self.created_by = None;
+        }
     }
 
     pub fn is_released_from(&self, client_id: ClientId) -> bool {

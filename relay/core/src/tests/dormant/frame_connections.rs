@@ -50,3 +50,18 @@ fn client_that_leaves_before_its_frame_is_attached_leaves_nothing() {
     let frame = &listed_frames(&mut script, other)[0];
     assert_eq!(frame["attached"], false);
 }
+
+#[test]
+fn frame_of_a_tab_that_the_person_took_back_is_closed_to_its_client() {
+    let mut script = script_with_frames(&["F1"]);
+    let client = script.connect_client_to(Connection::Target("F1"));
+    let id = script.send(client, "Runtime.evaluate", json!({}));
+    answer_as_chrome(&mut script, "F1");
+    assert!(script.received(client).result(id).is_object());
+    script.detach_debugger(1, "canceled_by_user");
+    script.calls();
+    let id = script.send(client, "Page.reload", json!({}));
+    assert!(script.calls().is_empty(), "nothing attaches again");
+    let received = script.received(client);
+    assert!(received.error(id).contains("detached by the person"));
+}
