@@ -1,12 +1,12 @@
 /**
- * Whether the user has stopped all agents. Only the user changes this: with "Pause" and "Resume" in the
- * popup, with "Detach all", or with "Cancel" in Chrome's own notice. Saved in `chrome.storage.local`, so
+ * Whether the user has stopped all agents. Only the user changes this: with "Pause agents" and "Resume"
+ * in the popup, with "Release all", or with "Cancel" in Chrome's own notice. Saved in `chrome.storage.local`, so
  * that it lasts until the user resumes, also when the service worker, the relay or the browser is
  * restarted.
  */
 
 /** For the relay's calls. The relay has the same words for its clients. */
-export const STOPPED = 'The person stopped this. Ask them before you go on.';
+const STOPPED = 'The person stopped this. Ask them before you go on.';
 
 /** @type {boolean | undefined} Unknown until it has been read, or the user has decided. */
 let paused;

@@ -8,6 +8,8 @@
  * which shows after a restart of the browser that rules are left to remove.
  */
 
+import { checkNotPaused } from './pause.js';
+
 /**
  * @typedef {'location' | 'notifications' | 'microphone' | 'camera' | 'clipboard'} RuleType
  * @typedef {{ type: RuleType, pattern: string, setting: 'allow' | 'block' | 'ask' }} Rule
@@ -66,6 +68,13 @@ async function replaceRules(rules) {
     throw new Error(`Unknown content setting: ${unknown.type}`);
   }
   const before = await readRules();
+  const allowsMore = rules.some(
+    (rule) => rule.setting === 'allow' && !(before && findRule(before, rule)),
+  );
+  if (allowsMore) {
+    // What undoes the rules of a client that leaves is not stopped.
+    checkNotPaused();
+  }
   // While a change is under way, nobody knows what Chrome has.
   await all([
     chrome.storage.session.remove('permissionRules'),
@@ -95,6 +104,10 @@ async function all(changes) {
   }
 }
 
+/** The rule for the same sites. @param {Rule[]} rules @param {Rule} like */
+const findRule = (rules, { type, pattern }) =>
+  rules.find((rule) => rule.type === type && rule.pattern === pattern);
+
 /**
  * Chrome can only remove all rules of a type at once. That is avoided if no rule has to go, because
  * pages would notice that the others are gone for a moment.
@@ -103,15 +116,13 @@ async function all(changes) {
  * @param {Rule[]} rules
  */
 async function replaceRulesOfType(type, before, rules) {
-  const find = (/** @type {Rule[]} */ list, /** @type {Rule} */ { pattern }) =>
-    list.find((rule) => rule.pattern === pattern);
-  const isCleared = !before?.every((old) => find(rules, old));
+  const isCleared = !before?.every((old) => findRule(rules, old));
   const contentSetting = chrome.contentSettings[type];
   if (isCleared) {
     await contentSetting.clear({});
   }
   const isNew = (/** @type {Rule} */ rule) =>
-    isCleared || find(before ?? [], rule)?.setting !== rule.setting;
+    isCleared || findRule(before ?? [], rule)?.setting !== rule.setting;
   await all(
     rules
       .filter(isNew)

@@ -66,6 +66,22 @@ test('while paused, everything that does something in the browser fails, and not
   }
 });
 
+test('while paused, permissions are taken back but not granted', async () => {
+  const browser = browserWithTabs(1);
+  const socket = await startConnected(browser);
+  const rule = (host) => ({ type: 'camera', pattern: `https://${host}/*`, setting: 'allow' });
+  const [first, second, third] = ['a.com', 'b.com', 'c.com'].map(rule);
+  await call(socket, 8, 'setPermissions', { rules: [first, second] });
+  await send(await openPopup(browser), 'pause');
+  await call(socket, 9, 'setPermissions', { rules: [first, second, third] });
+  assert.deepEqual(socket.messages.at(-1), { id: 9, error: STOPPED });
+  const hosts = () => browser.contentSettings.map(([, pattern]) => pattern).sort();
+  assert.deepEqual(hosts(), ['https://a.com/*', 'https://b.com/*']);
+  await call(socket, 10, 'setPermissions', { rules: [second] });
+  assert.equal('error' in socket.messages.at(-1), false);
+  assert.deepEqual(hosts(), ['https://b.com/*']);
+});
+
 for (const [method, params, remaining] of [
   ['attachTab', { tabId: 1 }, [1]],
   ['createTab', { url: 'https://example.org/' }, [1]],
