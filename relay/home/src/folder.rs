@@ -96,7 +96,7 @@ impl Home {
         self.path.join("temporary")
     }
 
-    /// For what agents download or print, unless the user chose another folder.
+    /// For what agents download, print or record, unless the user chose another folder.
     pub fn files_folder(&self) -> PathBuf {
         self.path.join("files")
     }

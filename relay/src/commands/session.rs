@@ -41,7 +41,7 @@ pub struct SessionOptions {
     /// NAME=value. Variables of the environment that start with TABWIRE_SECRET_ are secrets, too
     #[arg(long, value_name = "FILE")]
     pub secrets: Option<PathBuf>,
-    /// Folder for files that the code downloads or prints [default: `files` in Tabwire's home]
+    /// Folder for files that the code downloads, prints or records [default: `files` in Tabwire's home]
     #[arg(long, value_name = "DIR")]
     pub files: Option<PathBuf>,
     /// Memory limit for running code, in MiB

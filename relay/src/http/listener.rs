@@ -28,7 +28,7 @@ const MAX_REQUEST_HEAD: usize = 64 << 10;
 const MAX_HTTP_CONNECTIONS: usize = 400;
 const MAX_CLIENTS: usize = 512;
 const MAX_EXTENSIONS: usize = 128;
-/// Nothing is checked of the programs that use the open port, so what they can take is theirs alone.
+/// Programs need no token for the open port, so its places are its own.
 const MAX_OPEN_PORT_HTTP_CONNECTIONS: usize = 100;
 const MAX_OPEN_PORT_CLIENTS: usize = 256;
 /// Accepting fails mostly when file descriptors run out; some are free again soon.

@@ -16,8 +16,8 @@ use std::time::Duration;
 use rustix::fs::OFlags;
 use tabwire_core::{Place, Placed, Placement};
 
-/// How the name of the folder begins that the extension saves a download in. The download's id follows,
-/// so that no folder of the person's can have this name.
+/// The extension saves each download in a folder whose name is this and the download's id. No folder of
+/// the person's has such a name.
 const FOLDER_START: &str = "Tabwire-";
 
 /// How many names are tried for a file: `report.txt`, `report (1).txt`, …

@@ -7,8 +7,10 @@ use std::fmt::Write as _;
 const CONTEXT: usize = 3;
 /// What is shown of a value that does not change.
 const MAX_VALUE: usize = 12;
-/// Unchanged characters before and after the change in a long line.
-const MARGIN: usize = 20;
+/// Of a longer line that changes, only the change is shown. Shorter ones hardly have room for a key of another server.
+const MAX_CHANGED_LINE: usize = 60;
+/// Unchanged characters before and after the change in such a line.
+const MARGIN: usize = 12;
 const MAX_LINE: usize = 160;
 
 const RED: &str = "\x1b[31m";
@@ -75,7 +77,7 @@ fn abridged(line: &str) -> String {
 
 /// Of a long line that was and stays mostly the same, such as a file without line breaks, only the part that changes.
 fn focused(line: &str, other: Option<&str>) -> String {
-    let Some(other) = other.filter(|_| line.chars().count() > MAX_LINE) else {
+    let Some(other) = other.filter(|_| line.chars().count() > MAX_CHANGED_LINE) else {
         return line.to_owned();
     };
     let characters: Vec<char> = line.chars().collect();
@@ -132,13 +134,18 @@ mod tests {
             "{text}"
         );
         assert!(!text.contains(secret), "{text}");
+        let before = format!(r#"{{"servers":{{"other":{{"env":{{"TOKEN":"{secret}"}}}}}}}}"#);
+        let after = before.replace("}}}}", r#"}},"tabwire":{}}}"#);
+        let text = show(&before, &after, false);
+        assert!(text.contains("tabwire"), "{text}");
+        assert!(!text.contains(secret), "{text}");
     }
 
     #[test]
     fn of_a_long_line_only_the_change_is_shown() {
         let long = "x".repeat(500);
         let text = show(&format!("{long}{long}"), &format!("{long}ö!{long}"), false);
-        let (before, after) = ("x".repeat(20), "x".repeat(20));
+        let (before, after) = ("x".repeat(MARGIN), "x".repeat(MARGIN));
         assert!(
             text.ends_with(&format!("+ …{before}ö!{after}…\n")),
             "{text}"
