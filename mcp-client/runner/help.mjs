@@ -113,7 +113,7 @@ Each has await .body(), .json(), .headers(), .postData()`,
     name: 'record',
     use: '.start(options?), .stop()',
     does: 'an animated GIF of the page, with your clicks marked: { path, … }',
-    more: 'fps, width, seconds: the longest it may take; path: where to write it',
+    more: 'fps, width, seconds: the longest it may take; path: a name for the file, or where to write it',
   },
   {
     name: 'script',

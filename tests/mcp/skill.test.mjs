@@ -39,8 +39,10 @@ test('it lists the names in scope, all of them and no others', async () => {
 });
 
 test('it names every option of the functions', async () => {
-  for (const name of ['snapshot', 'logs', 'requests', 'record.start']) {
-    const { text } = await agent.fails(`await ${name}({ noSuchOption: 1 })`);
+  const first = { find: `'text', `, download: '() => {}, ' };
+  const functions = ['snapshot', 'logs', 'requests', 'record.start', 'markdown', 'networkIdle'];
+  for (const name of [...functions, ...Object.keys(first)]) {
+    const { text } = await agent.fails(`await ${name}(${first[name] ?? ''}{ noSuchOption: 1 })`);
     const [, options] = /Options: (.*)\./.exec(text);
     const row = rows.find(({ names }) => names.includes(`${name}(`));
     const named = codeIn(row.text).map((code) => /^\w+/.exec(code)?.[0]);
