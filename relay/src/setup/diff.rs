@@ -26,18 +26,18 @@ pub fn show(before: &str, after: &str, color: bool) -> String {
     let (removed, added) = (slice(&old, start, end), slice(&new, start, end));
     let mut text = String::new();
     for line in old.iter().take(start).skip(start.saturating_sub(CONTEXT)) {
-        let _ = writeln!(text, "  {}", abridged(line));
+        let _ = writeln!(text, "  {}", visible(&abridged(line)));
     }
     for (index, line) in removed.iter().enumerate() {
-        let line = focused(line, added.get(index).copied());
+        let line = visible(&focused(line, added.get(index).copied()));
         let _ = writeln!(text, "{}", painted(&format!("- {line}"), RED, color));
     }
     for (index, line) in added.iter().enumerate() {
-        let line = focused(line, removed.get(index).copied());
+        let line = visible(&focused(line, removed.get(index).copied()));
         let _ = writeln!(text, "{}", painted(&format!("+ {line}"), GREEN, color));
     }
     for line in old.iter().skip(old.len() - end).take(CONTEXT) {
-        let _ = writeln!(text, "  {}", abridged(line));
+        let _ = writeln!(text, "  {}", visible(&abridged(line)));
     }
     text
 }
@@ -48,6 +48,19 @@ fn painted(line: &str, paint: &str, color: bool) -> String {
     } else {
         line.to_owned()
     }
+}
+
+/// What controls a terminal or hides text could show another change than the one that is written.
+fn visible(line: &str) -> String {
+    line.chars()
+        .map(|c| {
+            if c != '\t' && tabwire_home::is_unsafe(c) {
+                c.escape_unicode().to_string()
+            } else {
+                c.to_string()
+            }
+        })
+        .collect()
 }
 
 /// How many items are equal until the first that differ.
@@ -121,6 +134,16 @@ mod tests {
     fn colors_only_lines_that_change() {
         let text = show("a\nb\n", "a\nc\n", true);
         assert_eq!(text, "  a\n\x1b[31m- b\x1b[0m\n\x1b[32m+ c\x1b[0m\n");
+    }
+
+    #[test]
+    fn a_file_cannot_change_how_the_change_is_shown() {
+        let before = "\u{1b}[2J\u{202e}x\n\ta\u{7}\n";
+        let text = show(before, "\u{1b}[2J\u{202e}x\n\tb\u{9b}1A\r\n", false);
+        assert_eq!(
+            text,
+            "  \\u{1b}[2J\\u{202e}x\n- \ta\\u{7}\n+ \tb\\u{9b}1A\n"
+        );
     }
 
     #[test]
