@@ -7,8 +7,8 @@
 /** @import { BrowserContext, ConsoleMessage, Dialog, Page, Request } from 'playwright-core' */
 /** @import { BrowserLink } from './browser_link.mjs' */
 
-import { checkOptions, matcherOf } from './options.mjs';
-import { truncate } from './output.mjs';
+import { checkNumbers, checkOptions, matcherOf } from './options.mjs';
+import { show, truncate } from './output.mjs';
 
 /** Of console messages, and of requests. */
 const MAX_KEPT = 500;
@@ -44,7 +44,7 @@ export class Activity {
   #before = {};
   /**
    * `dialogs` for the code: how the next dialog is answered.
-   * @type {{ next?: 'accept' | 'dismiss' | string | { text: string } }}
+   * @type {{ next?: any }} `'accept'`, `'dismiss'`, a text or `{ text }`
    */
   dialogs = {};
 
@@ -187,11 +187,11 @@ export class Activity {
     const { next } = this.dialogs;
     delete this.dialogs.next;
     // As Playwright does by itself.
-    const answer = next ?? (dialog.type() === 'beforeunload' ? 'accept' : 'dismiss');
-    const text = typeof answer === 'object' ? String(answer.text) : answer;
-    const isText = typeof answer === 'object' || !['accept', 'dismiss'].includes(answer);
+    const standard = dialog.type() === 'beforeunload' ? 'accept' : 'dismiss';
+    const { answer, text } = answerOf(next ?? standard);
+    const isText = text !== undefined;
     try {
-      await (answer === 'dismiss' ? dialog.dismiss() : dialog.accept(isText ? text : undefined));
+      await (answer === 'dismiss' ? dialog.dismiss() : dialog.accept(text));
     } catch {
       // The page or the connection is gone, and the dialog with it.
     }
@@ -216,6 +216,7 @@ export class Activity {
    */
   logs = (options = {}) => {
     checkOptions('logs', options, ['level', 'since', 'search']);
+    checkNumbers('logs', options, ['since']);
     const { level, since = Infinity, search } = options;
     const lowest = level === undefined ? 0 : LEVELS.indexOf(level === 'warn' ? 'warning' : level);
     if (lowest < 0) {
@@ -248,6 +249,21 @@ export class Activity {
 /** A request that failed is listed by itself. @param {{ level: string, text: string }} entry */
 const isError = ({ level, text }) =>
   level === 'error' && !text.startsWith('Failed to load resource');
+
+/**
+ * What the code has set, which may be anything. Playwright would refuse what is not a text, and leave the dialog open.
+ * @param {any} next
+ * @returns {{ answer: 'accept' | 'dismiss', text?: string }}
+ */
+function answerOf(next) {
+  if (typeof next === 'boolean') {
+    return { answer: next ? 'accept' : 'dismiss' };
+  }
+  if (next === 'accept' || next === 'dismiss') {
+    return { answer: next };
+  }
+  return { answer: 'accept', text: typeof next === 'object' ? String(next.text) : show(next) };
+}
 
 /** Playwright's types do not have the method. @param {any} emitter @returns {number} */
 const countListeners = (emitter) => emitter?.listenerCount('dialog') ?? 0;

@@ -14,6 +14,21 @@ export function checkOptions(name, options, known) {
 }
 
 /**
+ * Throws if one of these options is there and is not a number of this size: the result would be empty without a reason.
+ * @param {string} name of the function
+ * @param {Record<string, any>} options
+ * @param {string[]} numbers
+ */
+export function checkNumbers(name, options, numbers, least = 0) {
+  for (const option of numbers) {
+    const value = options[option];
+    if (value !== undefined && !(typeof value === 'number' && value >= least)) {
+      throw new TypeError(`${name}: ${option} must be a number, ${least} or more.`);
+    }
+  }
+}
+
+/**
  * What a search for text or a regular expression matches. Text matches in any case.
  * @param {any} wanted a regular expression may be of another realm
  * @returns {(text: string) => boolean}

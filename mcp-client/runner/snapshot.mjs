@@ -24,7 +24,7 @@ import {
   visitNodes,
   wholeText,
 } from './outline.mjs';
-import { checkOptions, matcherOf } from './options.mjs';
+import { checkNumbers, checkOptions, matcherOf } from './options.mjs';
 import { isPlain, show } from './output.mjs';
 import { restoreRefs } from './refs.mjs';
 import { within } from './timing.mjs';
@@ -77,6 +77,7 @@ export class Snapshots {
   async take(target, options, { timeoutMs, maxLength }) {
     const { page, locator, options: given } = subjectOf(this.#link, target, options);
     checkOptions('snapshot', given, OPTIONS);
+    checkNumbers('snapshot', given, ['depth', 'offset']);
     const tree = await this.#read(page, locator, timeoutMs);
     const { lines, note } = linesOf(tree, given);
     const frame = locator && frameOfLocator(locator);
@@ -257,6 +258,9 @@ const cutBelow = (lines, depth) =>
  * @param {number} [maxLength]
  */
 function pageOf(url, lines, offset = 0, maxLength = Infinity) {
+  if (offset >= lines.length) {
+    return `${url}\n[There are only ${lines.length} lines.]`;
+  }
   const above = ancestorsOf(lines, offset).reverse();
   const shown = [url, ...above.map((index) => showLine(/** @type {Line} */ (lines[index])))];
   let [length, end] = [shown.join('\n').length, offset];

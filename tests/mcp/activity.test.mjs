@@ -44,6 +44,14 @@ test('a dialog is dismissed, and the agent can decide about the next one', async
     'Ann\n[Dialog (prompt): "Your name?", answered "Ann"]',
   );
   assert.match((await run(click('prompt'))).text, /dismissed/, 'an answer is used once');
+  for (const [answer, title, how] of [
+    [true, 'true', 'accepted'],
+    [false, 'false', 'dismissed'],
+    [5, 'true', 'answered "5"'],
+  ]) {
+    const { text } = await run(`dialogs.next = ${answer}; ${click('confirm')}; page.title()`);
+    assert.equal(text, `${title}\n[Dialog (confirm): "Delete all?", ${how}]`);
+  }
 });
 
 test('code that listens to dialogs answers them itself', async () => {

@@ -93,11 +93,16 @@ test('a page that is too long says how to get the rest, and can be searched', as
   assert.match((await run('snapshot({ depth: 0 })')).text, /\nlist: …$/);
 });
 
-test('an unknown option is an error that lists the known ones', async () => {
+test('an unknown option, and one of the wrong kind, is an error that says what is right', async () => {
   assert.match(
     (await fails(`await snapshot({ serach: 'x' })`)).text,
     /TypeError: snapshot has no option 'serach'\. Options: search, interactive, compact/,
   );
+  for (const option of ['depth: -1', `depth: 'x'`, 'offset: NaN', 'offset: [3]']) {
+    const { text } = await fails(`await snapshot({ ${option} })`);
+    assert.match(text, /TypeError: snapshot: (depth|offset) must be a number, 0 or more\./, option);
+  }
+  assert.match((await run('snapshot({ offset: 1e9 })')).text, /\n\[There are only \d+ lines\.\]$/);
 });
 
 test('a ref stays valid as long as its element exists, and fails at once when it is gone', async () => {
