@@ -39,13 +39,15 @@ const PLACES = new Set([
  * @param {unknown} tree of the page
  * @param {any} wanted text or a regular expression
  * @param {{ max?: number }} options
+ * @param {(text: string) => string} mask hides secrets, before texts are cut
  * @returns {{ found: Found[], count: number }}
  */
-export function findIn(page, tree, wanted, options) {
+export function findIn(page, tree, wanted, options, mask) {
   checkOptions('find', options, ['max']);
   const matches = matcherOf(typeof wanted === 'string' ? oneLine(wanted) : wanted);
   const hits = new Search(matches).visit(nodesOf(tree), [], undefined);
-  const found = hits.slice(0, options.max ?? DEFAULT_MAX).map((hit) => describe(page, hit, wanted));
+  const shown = hits.slice(0, options.max ?? DEFAULT_MAX);
+  const found = shown.map((hit) => describe(page, hit, wanted, mask));
   return { found, count: hits.length };
 }
 
@@ -116,20 +118,20 @@ class Search {
   }
 }
 
-/** @param {Page} page @param {Hit} hit @param {any} wanted @returns {Found} */
-function describe(page, { node, text: whole, places, heading }, wanted) {
+/** @param {Page} page @param {Hit} hit @param {any} wanted @param {(text: string) => string} mask @returns {Found} */
+function describe(page, { node, text: whole, places, heading }, wanted, mask) {
   const ref = /** @type {string} */ (node.ref);
-  const text = around(whole, wanted);
+  const text = around(mask(whole), wanted);
   const place = places
     .slice(-3)
-    .map(({ role, name }) => (name ? `${role} ${JSON.stringify(truncate(name, 40))}` : role))
+    .map(({ role, name }) => (name ? `${role} ${JSON.stringify(truncate(mask(name), 40))}` : role))
     .join(' > ');
   const found = {
     ref,
     role: node.role,
     text,
     ...(place && { in: place }),
-    ...(heading && heading !== text && { under: truncate(heading, 60) }),
+    ...(heading && heading !== text && { under: truncate(mask(heading), 60) }),
   };
   // Not enumerable, so that it prints as data.
   Object.defineProperty(found, 'locator', { get: () => page.locator(`aria-ref=${ref}`) });

@@ -6,7 +6,7 @@
 /** @import { ElementHandle, Frame, JSHandle, Locator } from 'playwright-core' */
 /** @import { PageText, ReadOptions } from './page_text.mjs' */
 
-import { checkOptions } from './options.mjs';
+import { checkNumbers, checkOptions } from './options.mjs';
 import { READ_PAGE } from './page_text.mjs';
 import { within } from './timing.mjs';
 
@@ -19,11 +19,13 @@ const MAX_DEPTH = 3;
 
 /**
  * @param {{ page: import('playwright-core').Page, locator?: Locator, options: MarkdownOptions }} subject
- * @param {{ timeoutMs: number, maxLength: number }} limits
+ * @param {{ timeoutMs: number, maxLength: number, mask: (text: string) => string }} limits `mask` hides secrets, before the text is cut
  * @returns {Promise<string>}
  */
-export async function markdown({ page, locator, options }, { timeoutMs, maxLength }) {
+export async function markdown({ page, locator, options }, { timeoutMs, maxLength, mask }) {
   checkOptions('markdown', options, OPTIONS);
+  checkNumbers('markdown', options, ['offset']);
+  checkNumbers('markdown', options, ['max'], 1);
   const { all = false, offset = 0, max = maxLength } = options;
   const root = locator ?? page.locator(':root');
   const read = async () =>
@@ -33,7 +35,7 @@ export async function markdown({ page, locator, options }, { timeoutMs, maxLengt
     throw new Error(`The page did not respond for ${timeoutMs / 1_000} s.`);
   }
   const { text, title, leftOut, parts } = content;
-  const whole = locator ? text : [`${title} (${page.url()})`, text].join('\n\n');
+  const whole = mask(locator ? text : [`${title} (${page.url()})`, text].join('\n\n'));
   const around = leftOut > 0 ? [describeLeftOut(leftOut, parts)] : [];
   if (offset === 0 && whole.length <= max) {
     return [whole, ...around].join('\n\n');

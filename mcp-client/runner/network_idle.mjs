@@ -5,7 +5,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 import { checkOptions } from './options.mjs';
-import { truncate } from './output.mjs';
 
 const IDLE_MS = 500;
 const DEFAULT_TIMEOUT_MS = 10_000;
@@ -82,7 +81,7 @@ export class NetworkWatch {
       await delay(STEP_MS);
     }
     const pending = this.#pendingOf(page).slice(0, MAX_LISTED);
-    return pending.map((request) => `${request.method()} ${truncate(request.url(), 200)}`);
+    return pending.map((request) => `${request.method()} ${request.url()}`);
   }
 
   /** @param {Page} page */

@@ -77,6 +77,7 @@ export class Scope {
       ...services,
       link,
       output,
+      mask: secrets.mask,
       snapshots: this.#snapshots,
       limits: () => this.#snapshotLimits,
       ensurePage: (target) => this.#ensurePageFor(target),

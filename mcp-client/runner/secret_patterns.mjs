@@ -18,18 +18,31 @@ const ESCAPES = new Map(['"', "'", '/', '`'].map((character) => [character, char
 /** What HTML shows has one space for any number of them. */
 const SPACE = String.raw`(?:\s|\+|%(?:25)*(?:20|0[aAdD9])|%[cC]2%[aA]0|\\[nrt]|&nbsp;|&#(?:160|10|13|9|32);)+`;
 
+/** What a page may have between two characters without showing it, and marks of Markdown where one of them is bold. */
+const BETWEEN = String.raw`(?:[\u00ad\u200b-\u200d\u2060\ufeff]|&(?:shy|ZeroWidthSpace);|\*{1,3}|~~|\`)*`;
+/** A shorter text in capitals may be an ordinary word. */
+const MIN_OTHER_CASE = 8;
+
 /** A pattern that matches this text only. @param {string} text */
 export const escape = (text) => text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
 
 /** @param {string} value @returns {RegExp[]} each global */
 export function patternsOf(value) {
-  const words = value.trim().split(/\s+/).filter(Boolean);
-  if (words.length === 0) {
+  const trimmed = value.trim();
+  if (trimmed === '') {
     return [];
   }
-  const plain = words.map((word) => [...word].map(characterPattern).join('')).join(SPACE);
-  const sources = new Set([plain, ...base64Patterns(value)]);
+  // A page can show text in other letters than it has.
+  const isLong = trimmed.length >= MIN_OTHER_CASE;
+  const cases = isLong ? [trimmed, trimmed.toUpperCase(), trimmed.toLowerCase()] : [trimmed];
+  const sources = new Set([...cases.map(plainPattern), ...base64Patterns(value)]);
   return [...sources].map((source) => new RegExp(source, 'g'));
+}
+
+/** @param {string} text */
+function plainPattern(text) {
+  const words = text.split(/\s+/);
+  return words.map((word) => [...word].map(characterPattern).join(BETWEEN)).join(SPACE);
 }
 
 /** One character, in all its forms. Text may have been escaped twice. @param {string} character */

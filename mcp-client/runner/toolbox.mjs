@@ -17,14 +17,15 @@ import { findIn } from './find.mjs';
 import { help } from './help.mjs';
 import { markdown } from './markdown.mjs';
 import { checkOptions } from './options.mjs';
-import { show } from './output.mjs';
+import { show, truncate } from './output.mjs';
 import { fetchInPage } from './page_fetch.mjs';
 import { subjectOf } from './snapshot.mjs';
 import { within } from './timing.mjs';
 
 /**
- * What the functions work with. `limits` are those of the current call; `ensurePage` opens a page unless the target is in one.
- * @typedef {{ link: BrowserLink, output: Output, snapshots: Snapshots, downloads: Downloads, files: Files, network: NetworkWatch,
+ * What the functions work with. `limits` are those of the current call; `ensurePage` opens a page unless the target is in one;
+ * `mask` hides secrets in what is cut: the rest of one would be shown.
+ * @typedef {{ link: BrowserLink, output: Output, mask: (text: string) => string, snapshots: Snapshots, downloads: Downloads, files: Files, network: NetworkWatch,
  *   limits: () => { timeoutMs: number, maxLength: number }, ensurePage: (target: any) => Promise<void> }} Tools
  */
 
@@ -46,10 +47,12 @@ const PDF_OPTIONS = [
 ];
 /** A download may begin with a slow request. */
 const DOWNLOAD_TIMEOUT_MS = 30_000;
+/** Of a request that is still loading. */
+const MAX_REQUEST = 200;
 
 /** @param {Tools} tools @returns {Record<string, (...args: any[]) => any>} */
 export function createToolbox(tools) {
-  const { link, downloads, files, network, limits, ensurePage } = tools;
+  const { link, downloads, files, network, mask, limits, ensurePage } = tools;
   const pageFor = async (/** @type {any} */ target) => {
     await ensurePage(target);
     return /** @type {Page} */ (link.page);
@@ -59,12 +62,14 @@ export function createToolbox(tools) {
     find: async (wanted, options = {}) => find(tools, await pageFor(undefined), wanted, options),
     markdown: async (target, options) => {
       await ensurePage(target);
-      return markdown(subjectOf(link, target, options), limits());
+      return markdown(subjectOf(link, target, options), { ...limits(), mask });
     },
     fetch: async (url, options = {}) =>
       fetchInPage(await pageFor(undefined), url, options, { ...limits(), files }),
     networkIdle: async (options = {}) =>
-      network.untilIdle(await pageFor(undefined), options, limits().timeoutMs),
+      (await network.untilIdle(await pageFor(undefined), options, limits().timeoutMs)).map(
+        (request) => truncate(mask(request), MAX_REQUEST),
+      ),
     download: async (action, options = {}) => {
       checkOptions('download', options, ['timeout']);
       if (action === undefined) {
@@ -92,13 +97,14 @@ export function createToolbox(tools) {
  * @param {any} wanted
  * @param {any} options
  */
-async function find({ output, snapshots, limits }, page, wanted, options) {
+async function find({ output, snapshots, mask, limits }, page, wanted, options) {
   const isPattern = typeof wanted?.source === 'string';
   if (!isPattern && (typeof wanted !== 'string' || !wanted.trim())) {
     throw new TypeError(`find takes a text or a regular expression, not ${show(wanted)}`);
   }
   const { timeoutMs } = limits();
-  const { found, count } = findIn(page, await snapshots.readTree(page, timeoutMs), wanted, options);
+  const tree = await snapshots.readTree(page, timeoutMs);
+  const { found, count } = findIn(page, tree, wanted, options, mask);
   if (count > found.length) {
     output.line(
       `[${found.length} of ${count} elements. Search for more of the text, or pass { max }.]`,

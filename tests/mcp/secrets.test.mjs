@@ -135,6 +135,32 @@ test('a secret is masked however it is written, and where two of them overlap', 
   });
 });
 
+test('a secret is masked where a page divides it, changes its letters, or is read in parts', async () => {
+  const value = 'Tr0ub4dor&3';
+  const file = await secretsFile(`PASSWORD=${value}\n`);
+  const shown = `Your key: <b>Tr0ub</b>4dor&amp;3, <i>Tr0u&shy;b4</i>dor&#8203;&amp;3, <span style="text-transform:uppercase">Tr0ub4dor&amp;3</span>`;
+  const long = `${'x'.repeat(170)} Tr0ub4dor&amp;3 ${'y'.repeat(200)}`;
+  await withAgent({ args: ['--secrets', file] }, async (agent) => {
+    const shows = async (code, expected) => {
+      const { text } = await agent.execute(code);
+      assert.ok(!/tr0|b4|dor|r&3/i.test(text), `${code}: ${text}`);
+      assert.match(text, expected, code);
+    };
+    const set = (html) => `await page.setContent(${JSON.stringify(html)})`;
+    // The code must not have the secret, as its errors would.
+    await agent.execute(set(`<p>${shown}</p>`));
+    await shows('markdown()', /\*\*<secret PASSWORD>, \*<secret PASSWORD>, <secret PASSWORD>/);
+    await shows(`page.innerText('p')`, /<secret PASSWORD>, <secret PASSWORD>, <secret PASSWORD>/);
+    await agent.execute(set(`<main><button>${long}</button></main>`));
+    await shows('find(/y/)', /…/);
+    for (const length of [175, 178, 181]) {
+      await shows(`markdown('main', { max: ${length} })`, /\[Characters 0 to \d+ of \d+/);
+      await shows(`markdown('main', { offset: ${length} })`, /\[Characters \d+ to \d+ of \d+/);
+    }
+    await agent.execute('await page.close()');
+  });
+});
+
 const btoaUtf8 = (text) => Buffer.from(text).toString('base64');
 
 test('the code itself has only a placeholder, which a page cannot guess', async () => {
