@@ -10,7 +10,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 import { chromium } from 'playwright-core';
 
-import { frameIdOf, targetIdOf } from './internals.mjs';
+import { frameIdOf, targetIdOf, whenClosing } from './internals.mjs';
+import { checkNotStopped, unlessStopped } from './stopped.mjs';
 
 /** Connecting takes about 100 ms. Only a tab that does not respond makes it slow. */
 const CONNECT_TIMEOUT_MS = 8_000;
@@ -32,6 +33,13 @@ export const isPage = (value) => typeof value?.mainFrame === 'function';
  * @returns {value is Frame}
  */
 export const isFrame = (value) => typeof value?.childFrames === 'function';
+
+whenClosing(async (page, close) => {
+  const browser = page.context().browser();
+  // Playwright would wait for the tab to close even after the user has resumed.
+  await checkNotStopped(browser);
+  return unlessStopped(browser, close());
+});
 
 export class BrowserLink {
   /** @type {Connection | undefined} */
@@ -115,7 +123,7 @@ export class BrowserLink {
     });
     const open = context.newPage.bind(context);
     context.newPage = async () => {
-      const page = await open();
+      const page = await unlessStopped(browser, open());
       this.#reportOpened(page, !this.#isEnsuringPage);
       return page;
     };

@@ -255,6 +255,20 @@ export function whenPressed(page, listener) {
 }
 
 /**
+ * Lets a function decide about every call that closes a page.
+ * @param {(page: Page, close: () => Promise<any>) => Promise<any>} around
+ */
+export function whenClosing(around) {
+  const connection = /** @type {any} */ (chromium)._connection;
+  const send = connection.sendMessageToServer.bind(connection);
+  connection.sendMessageToServer = (/** @type {any[]} */ ...call) => {
+    const [object, method] = call;
+    const isClose = object._type === 'Page' && method === 'close';
+    return isClose ? around(object, () => send(...call)) : send(...call);
+  };
+}
+
+/**
  * Every call of Playwright's API passes through one function of its connection.
  * @param {(object: any, method: string, params: any) => Promise<any>} intercept returns the parameters to use
  */

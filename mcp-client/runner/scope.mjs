@@ -12,6 +12,7 @@
 
 import { isPage } from './browser_link.mjs';
 import { compile } from './compile.mjs';
+import { messageOf } from './explain.mjs';
 import { isImage } from './image.mjs';
 import { beforeUseOfRef, whenTyped } from './internals.mjs';
 import { show, truncate } from './output.mjs';
@@ -282,7 +283,9 @@ export class Scope {
         kept[name] = value;
       }
     }
-    await this.#recorder.resume();
+    await this.#recorder.resume().catch((error) => {
+      this.#output.line(`[The recording does not go on: ${messageOf(error)}]`);
+    });
     await rebind(this.#link, previous, kept);
     Object.entries(kept).forEach(([name, value]) => Reflect.set(this.#globals, name, value));
   }

@@ -56,6 +56,7 @@ const FILES: &[(&str, &str)] = &files![
     "secret_patterns.mjs",
     "secrets.mjs",
     "snapshot.mjs",
+    "stopped.mjs",
     "tiles.mjs",
     "timing.mjs",
     "toolbox.mjs",

@@ -30,6 +30,7 @@ test('the user stops the agent, which hears it at once and goes on only after Re
     'await screenshot()',
     'await page.goto("about:blank")',
     'await context.newPage()',
+    'await page.close()',
   ]) {
     const { text, error } = await fails(code);
     assert.match(text, /The person stopped this\. Ask them before you go on\./, code);
@@ -51,6 +52,20 @@ test('code that is running when the user stops it ends at once', async () => {
   const { text } = await failed;
   assert.match(text, /The person stopped this\. .* its outcome is unknown/);
   await click('Resume', 'Connected');
+});
+
+test('a tab that is being opened when the user stops it ends the call, and it can be closed later', async () => {
+  const opening = fails('for (;;) { const tab = await context.newPage(); await tab.close(); }');
+  const popup = await openPopup(shared.chain.chromium);
+  await popup.close();
+  await click('Pause agents', 'Paused');
+  const { text } = await opening;
+  assert.match(text, /The person stopped this\./);
+  await click('Resume', 'Connected');
+  const { text: closed } = await run(
+    'const tab = await context.newPage(); await tab.close(); tab.isClosed()',
+  );
+  assert.equal(closed, 'true');
 });
 
 test('the user takes a tab back, and the agent hears that it was not closed', async () => {
