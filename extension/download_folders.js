@@ -18,12 +18,12 @@ export const folderOf = (guid) => `Tabwire-${guid}`;
 /** @type {Promise<unknown>} The last change. Changes are made one at a time. */
 let lastChange = Promise.resolve();
 
-/** @param {(left: Left[]) => Left[]} change */
+/** @param {(left: Left[]) => Left[] | Promise<Left[]>} change */
 function changeLeft(change) {
   const changed = lastChange.then(async () => {
     /** @type {{ leftDownloads?: Left[] }} */
     const { leftDownloads = [] } = await chrome.storage.local.get('leftDownloads');
-    const left = change(leftDownloads);
+    const left = await change(leftDownloads);
     if (left !== leftDownloads) {
       await chrome.storage.local.set({ leftDownloads: left });
     }
@@ -33,12 +33,18 @@ function changeLeft(change) {
   return changed;
 }
 
-/** @param {Left} download */
-export async function rememberLeft(download) {
-  await changeLeft((left) => [...left, download].slice(-MAX_LEFT));
+/** @param {Promise<Left | undefined>} ending Undefined if it had no file yet. */
+export async function rememberLeft(ending) {
+  await changeLeft(async (left) => {
+    const download = await ending;
+    return download ? [...left, download].slice(-MAX_LEFT) : left;
+  });
 }
 
-/** Returns the downloads that ended without a relay, and forgets them. */
+/**
+ * Returns the downloads that ended without a relay, and forgets them. Waits for those that are ending,
+ * because a relay may be back soon.
+ */
 export function takeLeft() {
   return changeLeft((left) => (left.length === 0 ? left : []));
 }

@@ -289,11 +289,13 @@ async function discard(id) {
 
 /** The next relay removes its folder. @param {{ id: number, guid: string }} download */
 async function discardWithoutRelay({ id, guid }) {
-  const [item] = await chrome.downloads.search({ id });
-  await discard(id);
-  if (item?.filename) {
-    await rememberLeft({ guid, path: item.filename });
-  }
+  const search = chrome.downloads.search({ id });
+  await rememberLeft(
+    search.then(async ([item]) => {
+      await discard(id);
+      return item?.filename ? { guid, path: item.filename } : undefined;
+    }),
+  );
 }
 
 /** A relay is connected. */

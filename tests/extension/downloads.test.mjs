@@ -344,6 +344,17 @@ test('without a relay, what was taken for agents is removed, and the next relay 
   assert.equal(sent.length, 1, 'once');
 });
 
+test('a relay that is back while downloads are being removed learns of their folders, too', async () => {
+  const { begin, sent, controlDownload, cancelDownloads, reportLeft } = await start();
+  begin();
+  await controlDownload(GUID, 'take');
+  sent.length = 0;
+  const cancelled = cancelDownloads();
+  await reportLeft();
+  assert.deepEqual(sent, [changed('canceled', 0, { totalBytes: 0, path: OWN })]);
+  await cancelled;
+});
+
 test('a restarted worker removes what the last one had taken', async () => {
   const { begin, downloads, controlDownload, browser } = await start();
   begin();
