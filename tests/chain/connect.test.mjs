@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { chromium as playwright } from 'playwright-core';
 
 import { inExtension, onOwnPort, useChain } from '../harness/chain.mjs';
-import { endProcess, startRelay, until } from '../harness/processes.mjs';
+import { endProcess, startRelay, until, untilEqual } from '../harness/processes.mjs';
 import { html } from '../harness/site.mjs';
 
 const shared = useChain({
@@ -112,7 +112,9 @@ test('extension and clients reconnect to a restarted relay', async () => {
     await page.goto(shared.site.url('/'));
     assert.equal(await page.title(), 'Home');
   });
-  assert.equal(await inExtension(shared.chain, () => chrome.action.getBadgeText({})), 'on');
+  // The button may lag behind for a moment.
+  const badge = () => inExtension(shared.chain, () => chrome.action.getBadgeText({}));
+  await untilEqual('the button shows that no tab is in use', badge, 'on');
 });
 
 test('commands name the missing browser once it has exited', async () => {

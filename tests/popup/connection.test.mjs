@@ -10,7 +10,13 @@ import { after, afterEach, before, beforeEach, test } from 'node:test';
 import { chromium as playwright } from 'playwright-core';
 import { startFakeRelay } from '../harness/fake_relay.mjs';
 import { SECRET } from '../harness/handshake.mjs';
-import { copyExtension, EXTENSION_ID, startChromium, until } from '../harness/processes.mjs';
+import {
+  copyExtension,
+  EXTENSION_ID,
+  startChromium,
+  until,
+  untilEqual,
+} from '../harness/processes.mjs';
 
 let relay, extension, chromium, user, context, popup;
 
@@ -61,7 +67,7 @@ function inWorker(run, argument) {
 
 test('shows the relay, this browser’s name, and which agent uses which tab', async (t) => {
   await advice('Relay version 0.1.0. Agents know this browser as “chrome”.');
-  assert.equal(await badge(), 'on');
+  await untilEqual('the badge shows that it is connected', badge, 'on');
   const page = await context.newPage();
   t.after(() => page.close());
   await page.setContent('<title>Orders</title>');
@@ -78,7 +84,7 @@ test('shows the relay, this browser’s name, and which agent uses which tab', a
   await popup.locator('#in-use').getByText('Used by playwright (node, pid 4711)').waitFor();
   await popup.getByText('Connected agents that use no tab').waitFor();
   await popup.locator('#idle-agents').getByText('claude (pid 4822)').waitFor();
-  assert.equal(await badge(), '1');
+  await untilEqual('the badge shows the tab', badge, '1');
   connection.send({ id: 2, method: 'detachTab', params: { tabId } });
   connection.send({ method: 'status', params: { name: 'work', clients: [] } });
   await headline('Connected');
