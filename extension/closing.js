@@ -5,6 +5,7 @@
  */
 
 import { attach, detach, isAttached, sendCommand } from './attachments.js';
+import { checkNotPaused } from './pause.js';
 import { isRestricted } from './policy.js';
 import { isClosed, tabState } from './tab_state.js';
 
@@ -20,7 +21,6 @@ export async function closeTab(tabId) {
   if (!pending) {
     pending = closeNow(tabId);
     closing.set(tabId, pending);
-    tabState(tabId).onRemoved = () => closing.delete(tabId);
     pending.catch(() => closing.delete(tabId));
   }
   await pending;
@@ -29,6 +29,9 @@ export async function closeTab(tabId) {
 /** @param {number} tabId */
 async function closeNow(tabId) {
   const { url, discarded } = await chrome.tabs.get(tabId);
+  // The user may have stopped all agents meanwhile.
+  checkNotPaused();
+  tabState(tabId).onRemoved = () => closing.delete(tabId);
   // A discarded tab has no page that could ask.
   const canAttach = !discarded && !isRestricted(url);
   if (!canAttach || !(await closePage(tabId))) {

@@ -17,15 +17,8 @@ import {
   userTabs,
   useChain,
 } from '../harness/chain.mjs';
+import { PDF } from '../harness/pdf.mjs';
 import { EXTENSION_ID, until } from '../harness/processes.mjs';
-
-/** One empty page. */
-const PDF = `%PDF-1.1
-1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj
-2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj
-3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 200 200]>>endobj
-trailer<</Size 4/Root 1 0 R>>
-%%EOF`;
 
 const shared = useChain({
   args: ['--client-mode', 'multi-client'],

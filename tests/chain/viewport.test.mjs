@@ -6,16 +6,9 @@ import { test } from 'node:test';
 import puppeteer from 'puppeteer-core';
 
 import { attachedUrls, pageAt, untilDetached, useChain } from '../harness/chain.mjs';
+import { PDF } from '../harness/pdf.mjs';
 import { until } from '../harness/processes.mjs';
 import { connectRaw, evaluateIn } from '../harness/raw_client.mjs';
-
-/** One empty page. */
-const PDF = `%PDF-1.1
-1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj
-2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj
-3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 200 200]>>endobj
-trailer<</Size 4/Root 1 0 R>>
-%%EOF`;
 
 const TABS = ['/one', '/two', '/three'];
 const shared = useChain({

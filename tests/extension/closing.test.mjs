@@ -11,8 +11,10 @@ async function start(tab) {
   const { runCommand } = await load('commands.js');
   const { watchTabs } = await load('tab_events.js');
   watchTabs(() => {});
+  const { setPaused } = await load('pause.js');
   return {
     browser,
+    pause: () => setPaused(true),
     attach: () => runCommand('attachTab', { tabId: 1 }),
     close: () => runCommand('closeTab', { tabId: 1 }),
     /** How Chrome was asked to close something. */
@@ -97,4 +99,15 @@ test('a tab that is already closing is not an error', async () => {
   });
   await close();
   assert.deepEqual(closed(), []);
+});
+
+test('a tab is not closed if the user stops agents while Chrome looks it up', async () => {
+  const { browser, close, closed, pause } = await start();
+  browser.stub('tabs.get', async () => {
+    pause();
+    return { id: 1, url: 'https://example.org/' };
+  });
+  await assert.rejects(close(), /The person stopped this/);
+  assert.deepEqual(closed(), []);
+  assert.deepEqual(browser.callsTo('debugger.attach'), []);
 });
