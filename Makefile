@@ -7,9 +7,10 @@ PYTHON_READY := $(TARGET)/python/ready
 PRETTIER_FILES := extension mcp-client/runner tests fixtures examples
 NODE_TEST := node --test --test-timeout=240000
 SUBMAKE := $(MAKE) --no-print-directory
+FUZZ_TARGETS := core_client core_extension handshake websocket_read websocket_write
 
 .DEFAULT_GOAL := help
-.PHONY: help run build fmt check test bench bench-agents chaos test-clients coverage fuzz deny clean check-rust check-js test-core test-rust test-node chromium chromedriver python
+.PHONY: help run build fmt check test bench bench-agents chaos test-clients coverage fuzz fuzz-seeds cargo-fuzz mutants deny clean check-rust check-js test-core test-rust test-node chromium chromedriver python
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,9 +53,12 @@ bench: chromium $(NPM_READY) build ## Measure speed and memory, compared with Ch
 bench-agents: chromium $(NPM_READY) build ## Compare the MCP server with two others, and write the tables of docs/agents.md
 	TABWIRE_BIN=$(TARGET)/release/tabwire node tests/clients/agents/main.mjs --write
 
-chaos: chromium $(NPM_READY) ## Kill browsers and relays over and over, and look for anything left behind
+chaos: chromium cargo-fuzz $(NPM_READY) ## Cause faults over and over, and write the table of docs/reliability.md
+	@echo "==> Causing faults: about 2 hours, one of them at random (TABWIRE_CHAOS_SECONDS=600 shortens that one)"
 	cargo build --package tabwire --quiet
-	cd tests && TABWIRE_CHAOS=full node --test --test-timeout=900000 chaos/*.test.mjs
+	@rm -f $(TARGET)/chaos.jsonl && touch $(TARGET)/chaos.jsonl
+	cd tests && TABWIRE_CHAOS=full TABWIRE_CHAOS_REPORT=$(TARGET)/chaos.jsonl \
+	  node --test --test-timeout=5400000 chaos/*.test.mjs extension/malformed.test.mjs; failed=$$?; node chaos/table.mjs $(TARGET)/chaos.jsonl && exit $$failed
 
 test-clients: chromium chromedriver python $(NPM_READY) ## Run every supported client, or those in CLIENTS, and write the table of docs/clients.md
 	cargo build --package tabwire --quiet
@@ -63,10 +67,17 @@ test-clients: chromium chromedriver python $(NPM_READY) ## Run every supported c
 coverage: ## Write the tables of docs/coverage.md: what the relay does with each method of CDP
 	TABWIRE_WRITE_COVERAGE=1 cargo test --package tabwire-core --quiet coverage
 
-fuzz: ## Fuzz the WebSocket codec and its handshake, one minute per target
-	@cargo fuzz --version >/dev/null 2>&1 || { echo "cargo-fuzz is not installed. Run \`cargo install --locked cargo-fuzz\`, then try again."; exit 1; }
-	cd fuzz && for target in websocket_read websocket_write handshake; do \
-	  RUSTC_BOOTSTRAP=1 cargo fuzz run --sanitizer none $$target -- -max_total_time=60 || exit 1; done
+fuzz: cargo-fuzz ## Fuzz the core and what parses bytes from sockets, one minute per target
+	cd fuzz && for target in $(FUZZ_TARGETS); do mkdir -p corpus/$$target && \
+	  RUSTC_BOOTSTRAP=1 cargo fuzz run --sanitizer none $$target corpus/$$target seeds/$$target -- -max_total_time=60 || exit 1; done
+
+fuzz-seeds: cargo-fuzz ## Add to fuzz/seeds what fuzzing has found, as few inputs as reach the same code
+	cd fuzz && for target in $(FUZZ_TARGETS); do \
+	  RUSTC_BOOTSTRAP=1 cargo fuzz run --sanitizer none $$target seeds/$$target corpus/$$target -- -merge=1 || exit 1; done
+
+mutants: ## Check that the tests notice each change to the code that admits clients and browsers (half an hour)
+	@cargo mutants --version >/dev/null 2>&1 || { echo "cargo-mutants is not installed. Run \`cargo install --locked cargo-mutants\`, then try again."; exit 1; }
+	cargo mutants --package tabwire --package tabwire-home --cargo-test-arg=--lib --cargo-test-arg=--bins
 
 deny: ## Check licenses, sources and known vulnerabilities of the Rust dependencies
 	@if cargo deny --version >/dev/null 2>&1; then cargo deny check; \
@@ -118,6 +129,9 @@ chromium:
 	  echo "==> Installing Chromium"; \
 	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-liberation; \
 	else echo "The tests need Chromium. Run \`sudo apt-get install chromium\` or \`brew install --cask chromium\`, or set CHROMIUM to its path."; exit 1; fi
+
+cargo-fuzz:
+	@cargo fuzz --version >/dev/null 2>&1 || { echo "cargo-fuzz is not installed. Run \`cargo install --locked cargo-fuzz\`, then try again."; exit 1; }
 
 # Only Selenium needs this.
 chromedriver:

@@ -7,7 +7,9 @@
  * `chrome.storage.session`, where `adopt` finds it again.
  */
 
+import { CpuThrottle, isRate, SET_CPU_RATE } from './cpu_throttle.js';
 import { FramePump } from './frames.js';
+import { tabState } from './tab_state.js';
 
 const DEBUGGER_VERSION = '1.3';
 
@@ -16,6 +18,10 @@ const DEBUGGER_VERSION = '1.3';
  * @property {FramePump} frames
  * @property {Set<string>} runtimeEnabled Targets in which `Runtime` is enabled: child session ids,
  *   or `PAGE`.
+ * @property {CpuThrottle} cpu
+ *
+ * @typedef {{ tabId: number, childSessionId?: string }} TargetId A tab's page or, with Chrome's session id, one
+ *   of its child targets.
  */
 
 /**
@@ -50,6 +56,14 @@ const detaching = new Map();
  */
 const stuck = new Set();
 
+/** Whether a page may be told that it has the focus although no client has asked for it. */
+let emulatesFocus = true;
+
+/** @param {boolean} isAllowed */
+export function setFocusEmulation(isAllowed) {
+  emulatesFocus = isAllowed;
+}
+
 /** @param {number} tabId */
 export function isAttached(tabId) {
   return attached.has(tabId);
@@ -64,26 +78,42 @@ export function attachedTabs() {
  * anything else here.
  */
 export async function adopt() {
-  /** @type {{ attachedTabs?: number[], runtimeEnabled?: Record<number, string[]> }} */
-  const saved = await chrome.storage.session.get(['attachedTabs', 'runtimeEnabled']);
+  /** @type {{ attachedTabs?: number[], runtimeEnabled?: Record<number, string[]>, cpuRates?: Record<number, any> }} */
+  const saved = await chrome.storage.session.get(['attachedTabs', 'runtimeEnabled', 'cpuRates']);
   if (!saved.attachedTabs?.length) {
     return;
   }
   const targets = await chrome.debugger.getTargets();
   for (const tabId of saved.attachedTabs) {
     if (targets.some((target) => target.tabId === tabId && target.attached)) {
-      attached.set(tabId, newAttachment(tabId, saved.runtimeEnabled?.[tabId]));
+      attached.set(
+        tabId,
+        newAttachment(tabId, saved.runtimeEnabled?.[tabId], saved.cpuRates?.[tabId]),
+      );
     }
   }
 }
 
-/** @param {number} tabId @param {string[]} [runtimeEnabled] @returns {Attachment} */
-function newAttachment(tabId, runtimeEnabled = []) {
+/**
+ * @param {number} tabId
+ * @param {string[]} [runtimeEnabled]
+ * @param {Record<string, import('./cpu_throttle.js').CpuRate>} [cpuRates]
+ * @returns {Attachment}
+ */
+function newAttachment(tabId, runtimeEnabled = [], cpuRates) {
   const frames = new FramePump(
     (method, params) => chrome.debugger.sendCommand({ tabId }, method, params),
-    () => chrome.tabs.get(tabId),
+    {
+      viewSize: () => chrome.tabs.get(tabId),
+      isPdf: () => tabState(tabId).isPdf,
+      mayFocus: () => emulatesFocus,
+    },
   );
-  return { frames, runtimeEnabled: new Set(runtimeEnabled) };
+  /** @type {import('./cpu_throttle.js').Send} */
+  const send = (childSessionId, method, params) =>
+    chrome.debugger.sendCommand(debuggee(tabId, childSessionId), method, params);
+  const cpu = new CpuThrottle(send, cpuRates);
+  return { frames, runtimeEnabled: new Set(runtimeEnabled), cpu };
 }
 
 /** @param {number} tabId */
@@ -162,6 +192,10 @@ export async function releaseStuck(tabId) {
   }
 }
 
+/** A target, as `chrome.debugger` names it. @param {number} tabId @param {string} [childSessionId] */
+const debuggee = (tabId, childSessionId) =>
+  childSessionId ? { tabId, sessionId: childSessionId } : { tabId };
+
 /** @param {number} tabId @returns {boolean} Whether the tab was still attached. */
 function forget(tabId) {
   attached.get(tabId)?.frames.stop();
@@ -181,7 +215,7 @@ function forget(tabId) {
  * @returns {Promise<unknown>}
  */
 export function sendCommand(tabId, method, params, childSessionId) {
-  const target = childSessionId ? { tabId, sessionId: childSessionId } : { tabId };
+  const target = debuggee(tabId, childSessionId);
   const attachment = attached.get(tabId);
   if (attachment && method === 'Runtime.enable') {
     return enableRuntime(attachment, target, params);
@@ -189,6 +223,9 @@ export function sendCommand(tabId, method, params, childSessionId) {
   if (attachment && method === 'Runtime.disable') {
     attachment.runtimeEnabled.delete(childSessionId ?? PAGE);
     save();
+  }
+  if (attachment && method === SET_CPU_RATE && 'rate' in params && isRate(params.rate)) {
+    return attachment.cpu.setClientRate(childSessionId, params.rate, save);
   }
   const send = () => chrome.debugger.sendCommand(target, method, params);
   const isForPage = attachment && !childSessionId;
@@ -213,6 +250,28 @@ async function enableRuntime({ runtimeEnabled }, target, params) {
   save();
   return chrome.debugger.sendCommand(target, 'Runtime.enable', params);
 }
+
+/**
+ * Slows a target down, in addition to what clients have set. `1` ends this.
+ * @param {TargetId} target
+ * @param {number} rate
+ */
+export async function slowDown({ tabId, childSessionId }, rate) {
+  await attached.get(tabId)?.cpu.slowDown(childSessionId, rate, save);
+  if (rate === 1) {
+    // Chrome has applied this to the target's process, which may have other tabs of the same site.
+    attached.forEach(({ cpu }) => cpu.repeat());
+  }
+}
+
+/** The targets that are slowed down, and their rates. @returns {[TargetId, number][]} */
+export function slowedTargets() {
+  return [...attached].flatMap(([tabId, { cpu }]) =>
+    cpu.own().map(([childSessionId, rate]) => [{ tabId, childSessionId }, rate]),
+  );
+}
+
+// ---- what is known without attaching ----
 
 /**
  * The DevTools target id of every tab's page. Chrome returns it without attaching.
@@ -291,5 +350,12 @@ function save() {
   const runtimeEnabled = Object.fromEntries(
     [...attached].map(([tabId, attachment]) => [tabId, [...attachment.runtimeEnabled]]),
   );
-  chrome.storage.session.set({ attachedTabs: [...attachedTabs(), ...stuck], runtimeEnabled });
+  const cpuRates = Object.fromEntries(
+    [...attached].map(([tabId, attachment]) => [tabId, attachment.cpu.saved()]),
+  );
+  chrome.storage.session.set({
+    attachedTabs: [...attachedTabs(), ...stuck],
+    runtimeEnabled,
+    cpuRates,
+  });
 }

@@ -5,25 +5,32 @@
  */
 
 import { watchDebugger } from './attachments.js';
+import { countEvent, reportThrottlingTo } from './back_pressure.js';
 import { onDebuggerEvent, reportDownloadsTo } from './downloads.js';
 import { watchFocus } from './focus_guard.js';
 import { onPopupMessage } from './popup_messages.js';
 import { RelaySession } from './relay_session.js';
+import { setInUse, watchAlarms } from './revival.js';
 import { addWatcher, showStatus } from './status.js';
 import { watchTabs } from './tab_events.js';
 import { onInstalled } from './welcome_tab.js';
-
-const RECONNECT_ALARM = 'reconnect';
 
 const session = new RelaySession(showCurrentStatus);
 const connect = () => session.connect();
 
 function showCurrentStatus() {
-  showStatus(session.status);
+  const { status } = session;
+  setInUse(status.agents.length > 0 || status.attached.length > 0);
+  showStatus(status);
 }
+
+// First, because Chrome takes a while to answer what this asks. Nothing of that arrives before all
+// listeners are registered.
+connect();
 
 watchDebugger({
   onEvent: (tabId, method, params, childSessionId) => {
+    countEvent(tabId, childSessionId);
     if (!onDebuggerEvent(tabId, method, params)) {
       session.forwardEvent(tabId, method, params, childSessionId);
     }
@@ -33,6 +40,7 @@ watchDebugger({
   onCancelled: () => session.pause(),
 });
 watchTabs(session.notify.bind(session));
+reportThrottlingTo(session.notify.bind(session));
 reportDownloadsTo(session.notify.bind(session));
 watchFocus();
 
@@ -48,11 +56,8 @@ chrome.runtime.onConnect.addListener((watcher) => {
   showCurrentStatus();
 });
 
-// The relay's pings keep this worker alive while it is connected, and the retries without a relay.
-// If Chrome stops it anyway, the alarm starts it again.
-chrome.alarms.create(RECONNECT_ALARM, { periodInMinutes: 0.5 });
-chrome.alarms.onAlarm.addListener(({ name }) => {
-  if (name === RECONNECT_ALARM) {
+watchAlarms(() => {
+  if (session.status.state !== 'connected') {
     connect();
   }
 });
@@ -61,4 +66,3 @@ chrome.runtime.onInstalled.addListener((details) => {
   onInstalled(details);
   connect();
 });
-connect();

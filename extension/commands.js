@@ -2,7 +2,7 @@
  * The relay's calls: one handler per method. Handlers hold no state.
  */
 
-import { attach, detach, sendCommand } from './attachments.js';
+import { attach, detach, sendCommand, setFocusEmulation } from './attachments.js';
 import { runBrowserCommand } from './browser_commands.js';
 import { closeTab } from './closing.js';
 import { controlDownload, onTabUsed, watchDownloads } from './downloads.js';
@@ -31,18 +31,10 @@ async function waitForReason(error) {
   throw error;
 }
 
-/** The agent does not wait until its tab is in a group. @param {number} tabId @param {string} [group] */
-async function describeCreated(tabId, group) {
-  const report = await describeTab(tabId);
-  if (group) {
-    groupTab(tabId, group);
-  }
-  return report;
-}
-
 /** @type {Record<string, (params: any) => unknown>} */
 const handlers = {
-  listTabs: async () => {
+  listTabs: async ({ focusEmulation = true } = {}) => {
+    setFocusEmulation(focusEmulation);
     const hasRules = await hasPermissions();
     const tabs = await listTabs();
     return {
@@ -85,18 +77,24 @@ const handlers = {
       throw new Error(`Cannot open ${url}. ${reason}`);
     }
     const tabId = await createTab({ url, newWindow, active, window });
-    if (!attaches) {
-      return describeCreated(tabId, group);
-    }
     try {
-      await attachUnlessPaused(tabId);
+      if (attaches) {
+        await attachUnlessPaused(tabId);
+        onTabUsed(tabId, url);
+      }
+      const report = await describeTab(tabId);
+      // The user may have stopped all agents meanwhile.
+      checkNotPaused();
+      if (group) {
+        // The agent does not wait until its tab is in a group.
+        groupTab(tabId, group);
+      }
+      return report;
     } catch (error) {
       // The relay does not have this tab, so nobody else would close it.
       await chrome.tabs.remove(tabId).catch(() => {});
       throw error;
     }
-    onTabUsed(tabId, url);
-    return describeCreated(tabId, group);
   },
 
   closeTab: async ({ tabId }) => {

@@ -11,7 +11,7 @@
  * Playwright does.
  *
  * Chrome runs one screencast per tab. While a client runs its own, frames come anyway and the pump
- * adds none.
+ * adds none; a client's replaces the pump's.
  *
  * A pump also restores the page's size, for which Chrome needs frames: when it takes a screenshot it
  * may resize the page, and when it has it, sets the size from before. So an override that ends
@@ -23,6 +23,8 @@ const SLOW_MS = 25;
 const LINGER_MS = 100;
 const RESTORE_TIMEOUT_MS = 2_000;
 const RESTORE_POLL_MS = 20;
+/** After this time, a screenshot of a PDF may wait for a frame that does not come by itself. */
+const SLOW_SCREENSHOT_MS = 1_000;
 /** Nobody waits for the screenshots of a tab that is released. */
 const RELEASED_SCREENSHOT_MS = 300;
 
@@ -48,6 +50,15 @@ const SETS_SIZE = /^(Emulation|Page)\.setDeviceMetricsOverride$/;
 /** Commands whose reply may wait for a frame: scripts can request one, and input needs one. */
 const MAY_WAIT = /^(Input\.|Runtime\.(awaitPromise|callFunctionOn|evaluate)$)/;
 
+/**
+ * What a pump asks about its page.
+ * @typedef {object} Page
+ * @property {() => Promise<{ width?: number, height?: number }>} viewSize How large the tab is in its window.
+ * @property {() => boolean} isPdf Whether it shows Chrome's viewer of PDFs, in which nothing changes by
+ *   itself.
+ * @property {() => boolean} mayFocus Whether it may be told that it has the focus.
+ */
+
 /** @param {number} ms */
 const delay = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -65,6 +76,8 @@ export class FramePump {
    *   a client. Stays set, because undoing it may not have reached the page yet.
    */
   #override;
+  /** Whether that override, or another one by a client, is in effect. */
+  #isOverridden = false;
   /** @type {Set<Promise<unknown>>} The replies to screenshots in flight. */
   #screenshots = new Set();
   /**
@@ -76,17 +89,16 @@ export class FramePump {
   #drawing;
   #isStopped = false;
   #send;
-  #viewSize;
+  #page;
 
   /**
    * @param {(method: string, params?: object) => Promise<unknown>} send Sends a command to the
    *   tab's page.
-   * @param {() => Promise<{ width?: number, height?: number }>} viewSize How large the tab is in its
-   *   window.
+   * @param {Page} page
    */
-  constructor(send, viewSize) {
+  constructor(send, page) {
     this.#send = send;
-    this.#viewSize = viewSize;
+    this.#page = page;
   }
 
   /**
@@ -96,6 +108,10 @@ export class FramePump {
    * @param {() => Promise<unknown>} send
    */
   sendInOrder(method, send) {
+    if (method === 'Page.startScreencast' && this.#screencast !== 'none') {
+      // Chrome refuses a second one. Whoever runs the first gets the frames of the new one.
+      this.#sendQuietly('Page.stopScreencast', {});
+    }
     const isClear = method === CLEAR_SIZE;
     const mustWait = this.#delayed !== undefined || (isClear && this.#screenshots.size > 0);
     if (!mustWait || !(isClear || SETS_SIZE.test(method))) {
@@ -131,6 +147,9 @@ export class FramePump {
       this.#noteScreenshot(reply);
     } else if (SETS_SIZE.test(method)) {
       this.#override = params;
+      this.#isOverridden = true;
+    } else if (method === CLEAR_SIZE) {
+      this.#isOverridden = false;
     } else if (method === 'Emulation.setFocusEmulationEnabled') {
       this.#isFocused = params.enabled === true;
     } else if (MAY_WAIT.test(method)) {
@@ -147,8 +166,7 @@ export class FramePump {
     const isTaken = await this.#screenshotsTaken(RELEASED_SCREENSHOT_MS);
     await this.#delayed;
     if (this.#override) {
-      // Do not wait for a page that has gone or is paused.
-      await Promise.race([this.#clearSize().catch(() => {}), delay(RESTORE_TIMEOUT_MS)]);
+      await this.#endOverride();
     }
     if (!isTaken) {
       await this.#fitView();
@@ -162,11 +180,16 @@ export class FramePump {
    */
   async #screenshotsTaken(patienceMs) {
     await this.#waitForScreenshots(patienceMs);
-    if (this.#screenshots.size > 0) {
+    await (this.#override ? this.#forceFrame() : this.#drawing);
+    return this.#screenshots.size === 0;
+  }
+
+  /** Draws a frame for the screenshots in flight, if there are any. */
+  async #forceFrame() {
+    if (this.#screenshots.size > 0 && !this.#isStopped) {
       this.#drawing ??= this.#draw().finally(() => (this.#drawing = undefined));
     }
     await this.#drawing;
-    return this.#screenshots.size === 0;
   }
 
   /** @param {number} timeoutMs */
@@ -178,28 +201,51 @@ export class FramePump {
 
   /**
    * Changes the size for a moment, because Chrome may get no frame of a page in which nothing
-   * changes, such as a PDF. The override stays: Chrome knows the page's own size as long as there is
-   * one.
+   * changes, such as a PDF. A client's override stays: Chrome knows the page's own size as long as
+   * there is one.
    */
   async #draw() {
-    const override = this.#override;
-    if (override?.width && override.height) {
-      this.#sendQuietly(SET_SIZE, { ...override, height: override.height + 1 });
-      await this.#waitForScreenshots(RESTORE_TIMEOUT_MS);
-      this.#sendQuietly(SET_SIZE, override);
+    // One that is being ended is still there.
+    const isOverridden = this.#isOverridden || this.#delayed !== undefined;
+    const size = isOverridden ? this.#override : await this.#page.viewSize().catch(() => undefined);
+    if (!size?.width || !size.height) {
+      return;
     }
+    const { width, height } = size;
+    const override = isOverridden ? size : { width, height, deviceScaleFactor: 0, mobile: false };
+    this.#sendQuietly(SET_SIZE, { ...override, height: height + 1 });
+    await this.#waitForScreenshots(RESTORE_TIMEOUT_MS);
+    if (isOverridden) {
+      this.#sendQuietly(SET_SIZE, override);
+    } else if (!this.#isOverridden) {
+      await this.#endOverride();
+      this.#waiting -= 1;
+      this.#stopLater();
+    }
+  }
+
+  /** Ends an override of the size, and waits until the page has its own again. */
+  async #endOverride() {
+    this.#waiting += 1;
+    this.#start();
+    // Do not wait for a page that has gone or is paused.
+    await Promise.race([this.#clearSize().catch(() => {}), delay(RESTORE_TIMEOUT_MS)]);
   }
 
   /** @param {Promise<unknown>} reply */
   #noteScreenshot(reply) {
-    const onReply = () => this.#screenshots.delete(reply);
+    const slow = setTimeout(() => this.#page.isPdf() && this.#forceFrame(), SLOW_SCREENSHOT_MS);
+    const onReply = () => {
+      clearTimeout(slow);
+      this.#screenshots.delete(reply);
+    };
     this.#screenshots.add(reply);
     reply.then(onReply, onReply);
   }
 
   /** Sets the page's size directly, because Chrome has lost the one before the screenshot. */
   async #fitView() {
-    const size = await this.#viewSize().catch(() => undefined);
+    const size = await this.#page.viewSize().catch(() => undefined);
     if (size?.width && size.height) {
       const { width, height } = size;
       this.#sendQuietly('Emulation.setVisibleSize', { width, height });
@@ -207,8 +253,6 @@ export class FramePump {
   }
 
   async #clearSize() {
-    this.#waiting += 1;
-    this.#start();
     const overridden = await this.#size();
     await this.#send(CLEAR_SIZE);
     while (!this.#isStopped && (await this.#size()) === overridden) {
@@ -251,7 +295,7 @@ export class FramePump {
       return;
     }
     this.#screencast = 'own';
-    if (!this.#isFocused) {
+    if (!this.#isFocused && this.#page.mayFocus()) {
       this.#isFocused = true;
       this.#sendQuietly('Emulation.setFocusEmulationEnabled', { enabled: true });
     }

@@ -98,7 +98,15 @@ export async function wantsWelcome() {
   return (await readFile()).welcome;
 }
 
-async function readFile() {
+/** @type {ReturnType<typeof fetchFile> | undefined} Whoever asks meanwhile gets the same. */
+let reading;
+
+function readFile() {
+  reading ??= fetchFile().finally(() => (reading = undefined));
+  return reading;
+}
+
+async function fetchFile() {
   /** @type {{ port?: unknown, secret?: unknown, welcome?: unknown, launched?: unknown }} */
   let content = {};
   try {

@@ -72,10 +72,11 @@ export function parseFrame(text) {
 
 /**
  * Reads the parameters of `status`. Skips whatever has another shape.
- * @param {Record<string, any>} [params]
+ * @param {Record<string, any> | null} [params]
  * @returns {RelayStatus}
  */
-export function parseStatus({ name, clients, openPort } = {}) {
+export function parseStatus(params) {
+  const { name, clients, openPort } = params ?? {};
   const agents = (Array.isArray(clients) ? clients : [])
     .filter((client) => typeof client?.name === 'string' && Array.isArray(client.tabs))
     .map((client) => ({ name: client.name, tabs: client.tabs.filter(Number.isInteger) }));

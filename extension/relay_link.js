@@ -16,6 +16,12 @@ import { CLOSE_SLOT_TAKEN, joinFrame, parseFrame } from './protocol.js';
  * connection beyond it.
  */
 const MAX_BYTES = 255 * 2 ** 20;
+/** How many events may be sent in frames of their own before they are collected, and how soon again. */
+const MAX_LONE_EVENTS = 64;
+const LONE_EVENTS_PER_MS = 0.5;
+/** How long events are collected, and up to which size. */
+const COLLECT_MS = 2;
+const MAX_COLLECTED_CHARACTERS = 256 * 1024;
 const MIN_RETRY_MS = 250;
 const MAX_RETRY_MS = 3_000;
 /** While the user is watching. */
@@ -51,8 +57,15 @@ export class RelayLink {
   #socket;
   /** @type {AbortController | undefined} Set during an attempt. */
   #attempt;
-  /** @type {string[]} Messages sent in this turn of the event loop. */
+  /** @type {string[]} Messages of this turn of the event loop and, during a flood, events of earlier ones. */
   #queue = [];
+  #queuedCharacters = 0;
+  #isFlushing = false;
+  /** @type {ReturnType<typeof setTimeout> | undefined} Set while events are collected. */
+  #collectTimer;
+  /** How many events may still be sent at once, and since when. Each millisecond adds to it. */
+  #loneEvents = MAX_LONE_EVENTS;
+  #loneEventsAt = 0;
   #isFirstAttempt = true;
   #retryMs = MIN_RETRY_MS;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -111,18 +124,69 @@ export class RelayLink {
     if (isTooLarge(message)) {
       return false;
     }
-    if (this.#socket && this.#queue.push(message) === 1) {
-      queueMicrotask(() => this.#flush());
+    if (this.#socket) {
+      this.#queue.push(message);
+      this.#flushSoon();
     }
     return true;
   }
 
+  /**
+   * Sends a debugger event: at once, or with others in one frame when there are many. Its order with other
+   * messages stays, since whatever is sent takes along what was collected before.
+   * @param {string} message
+   */
+  sendEvent(message) {
+    if (!this.#socket || isTooLarge(message)) {
+      return;
+    }
+    this.#queue.push(message);
+    this.#queuedCharacters += message.length;
+    if (this.#mayBeLone() || this.#queuedCharacters > MAX_COLLECTED_CHARACTERS) {
+      this.#flushSoon();
+    } else {
+      this.#collectTimer ??= setTimeout(() => this.#flush(), COLLECT_MS);
+    }
+  }
+
+  #mayBeLone() {
+    if (this.#collectTimer !== undefined) {
+      return false;
+    }
+    const now = performance.now();
+    const added = (now - this.#loneEventsAt) * LONE_EVENTS_PER_MS;
+    this.#loneEvents = Math.min(this.#loneEvents + added, MAX_LONE_EVENTS);
+    this.#loneEventsAt = now;
+    if (this.#loneEvents < 1) {
+      return false;
+    }
+    this.#loneEvents -= 1;
+    return true;
+  }
+
+  /** At the end of this turn of the event loop. */
+  #flushSoon() {
+    if (!this.#isFlushing) {
+      this.#isFlushing = true;
+      queueMicrotask(() => this.#flush());
+    }
+  }
+
   #flush() {
-    const messages = this.#queue;
-    this.#queue = [];
+    const messages = this.#takeQueue();
     if (messages.length > 0) {
       this.#socket?.send(joinFrame(messages));
     }
+  }
+
+  #takeQueue() {
+    clearTimeout(this.#collectTimer);
+    this.#collectTimer = undefined;
+    this.#isFlushing = false;
+    this.#queuedCharacters = 0;
+    const messages = this.#queue;
+    this.#queue = [];
+    return messages;
   }
 
   #disconnect() {
@@ -131,7 +195,7 @@ export class RelayLink {
     this.#attempt = undefined;
     this.#socket?.close();
     this.#socket = undefined;
-    this.#queue = [];
+    this.#takeQueue();
   }
 
   /** @param {StoredCredentials} [given] Read if there are none. */
@@ -189,7 +253,7 @@ export class RelayLink {
     socket.onclose = ({ code }) => {
       if (isCurrent()) {
         this.#socket = undefined;
-        this.#queue = [];
+        this.#takeQueue();
         const state = code === CLOSE_SLOT_TAKEN ? 'replaced' : 'offline';
         this.#set({ state, address: this.status.address });
         this.#retryLater();

@@ -4,6 +4,7 @@
  */
 
 import * as attachments from './attachments.js';
+import { resumeEpisodes } from './back_pressure.js';
 import { makeBrowserMessage } from './browser_info.js';
 import { runCommand } from './commands.js';
 import { cancelDownloads, discardLeftovers, reportLeft } from './downloads.js';
@@ -102,7 +103,7 @@ export class RelaySession {
   async #prepare() {
     [this.#browserMessage] = await Promise.all([
       makeBrowserMessage(),
-      attachments.adopt(),
+      attachments.adopt().then(resumeEpisodes),
       readPaused(),
       discardLeftovers(),
       clearLeftPermissions(),
@@ -134,7 +135,7 @@ export class RelaySession {
    * @param {string} [childSessionId]
    */
   forwardEvent(tabId, method, params, childSessionId) {
-    this.#link.send(protocol.event('cdpEvent', { tabId, method, params, childSessionId }));
+    this.#link.sendEvent(protocol.event('cdpEvent', { tabId, method, params, childSessionId }));
   }
 
   /** Detaches a tab at the user's request. @param {number} tabId */

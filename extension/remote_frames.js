@@ -40,21 +40,28 @@ export function forgetFrames(tabId) {
 }
 
 /**
- * Frames of this tab may have changed. Calls `notify` a moment later if they have.
+ * Frames of this tab may have changed. Calls `notify` if they have: at once for the first change in a
+ * while, and for all others a moment later.
  * @param {number} tabId
  * @param {(tabId: number, frames: RemoteFrame[]) => void} notify
  */
 export function onFramesChanged(tabId, notify) {
   if (changed.size === 0) {
-    setTimeout(reportChanges, COLLECT_MS, notify);
+    setTimeout(reportCollected, COLLECT_MS, notify);
+    reportChanges(new Set([tabId]), notify);
   }
   changed.add(tabId);
 }
 
 /** @param {(tabId: number, frames: RemoteFrame[]) => void} notify */
-async function reportChanges(notify) {
+function reportCollected(notify) {
   const tabs = changed;
   changed = new Set();
+  return reportChanges(tabs, notify);
+}
+
+/** @param {Set<number>} tabs @param {(tabId: number, frames: RemoteFrame[]) => void} notify */
+async function reportChanges(tabs, notify) {
   const found = await remoteFrames((tabId) => tabs.has(tabId)).catch(() => null);
   for (const tabId of found ? tabs : []) {
     const frames = found?.get(tabId) ?? [];

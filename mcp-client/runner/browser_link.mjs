@@ -10,7 +10,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 import { chromium } from 'playwright-core';
 
-import { frameIdOf, targetIdOf, whenClosing } from './internals.mjs';
+import { frameIdOf, targetIdOf, whenClosing, whenOpened } from './internals.mjs';
 import { checkNotStopped, unlessStopped } from './stopped.mjs';
 
 /** Connecting takes about 100 ms. Only a tab that does not respond makes it slow. */
@@ -59,8 +59,8 @@ export class BrowserLink {
   #ids = new WeakMap();
   /** @type {WeakSet<Page>} */
   #crashed = new WeakSet();
-  /** The tabs that this session has opened. @type {WeakSet<Page>} */
-  #opened = new WeakSet();
+  /** The tabs that this session has opened, by target id. @type {Set<string | undefined>} */
+  #opened = new Set();
   #isEnsuringPage = false;
   #notify;
 
@@ -121,12 +121,9 @@ export class BrowserLink {
       this.#track(page);
       this.#reportPopup(page);
     });
+    whenOpened(browser, (opened) => this.#reportOpened(opened, !this.#isEnsuringPage));
     const open = context.newPage.bind(context);
-    context.newPage = async () => {
-      const page = await unlessStopped(browser, open());
-      this.#reportOpened(page, !this.#isEnsuringPage);
-      return page;
-    };
+    context.newPage = () => unlessStopped(browser, open());
     context.on('frameattached', (frame) => this.#ids.set(frame, frameIdOf(frame)));
     this.#page = this.pageOf(this.#target);
     return previous;
@@ -136,17 +133,17 @@ export class BrowserLink {
     await this.#connection?.browser.close();
   }
 
-  /** @param {Page} page @param {boolean} explicit whether the code asked for it */
-  #reportOpened(page, explicit) {
-    this.#opened.add(page);
-    this.#notify({ event: 'opened', target: this.idOf(page), explicit });
+  /** @param {string | undefined} target @param {boolean} explicit whether the code asked for it */
+  #reportOpened(target, explicit) {
+    this.#opened.add(target);
+    this.#notify({ event: 'opened', target, explicit });
   }
 
   /** What a tab of the agent opens is the agent's, too. @param {Page} page */
   async #reportPopup(page) {
     const opener = await page.opener().catch(() => null);
-    if (opener && this.#opened.has(opener)) {
-      this.#reportOpened(page, true);
+    if (opener && this.#opened.has(this.idOf(opener))) {
+      this.#reportOpened(this.idOf(page), true);
     }
   }
 

@@ -160,6 +160,15 @@ const REMEDIES = [
     /intercepts pointer events/,
     'Another element covers this one. Call `screenshot()` to see it, and close it first.',
   ],
+  [/element is not enabled/, 'The element is disabled. Do first what enables it.'],
+  [
+    /element is not editable/,
+    'The element is read-only or disabled. Do first what makes it editable.',
+  ],
+  [
+    /element is not visible/,
+    'The element is on the page but hidden. Open what contains it first, or use another match.',
+  ],
   [
     /Timeout [\d.]+ms exceeded/,
     {
@@ -198,10 +207,10 @@ const FIX_THE_CODE = {
  * @param {any} error whatever was thrown
  * @param {string} code
  * @param {Audience} audience
- * @param {{ lost?: 'connection' | 'browser', hasCrashed: boolean }} condition of the browser and of the page in use
+ * @param {{ lost?: 'connection' | 'browser', hasCrashed: boolean, closest?: string[] }} condition of the browser and of the page in use; `closest`: what is most like an element that was not found
  * @returns {Failure}
  */
-export function explain(error, code, audience, { lost, hasCrashed }) {
+export function explain(error, code, audience, { lost, hasCrashed, closest = [] }) {
   if (attempt(() => error instanceof CodeError)) {
     return {
       kind: 'syntax',
@@ -211,9 +220,10 @@ export function explain(error, code, audience, { lost, hasCrashed }) {
   }
   const message = messageOf(error);
   const remedy = lost ? LOST[lost] : hasCrashed ? CRASHED : remedyFor(message);
+  const closestLine = closest.length > 0 ? `\nClosest on the page: ${closest.join(', ')}` : '';
   return {
     kind: attempt(() => /Timeout/.test(error.name)) ? 'playwright-timeout' : 'code',
-    message: message + location(error, code),
+    message: message + location(error, code) + closestLine,
     next: textFor(audience, remedy),
   };
 }

@@ -107,7 +107,7 @@ Each has await .body(), .json(), .headers(), .postData()`,
   {
     name: 'secret',
     use: '(name)',
-    does: 'stands for a secret of the user in fill() and type()',
+    does: 'stands for a secret of the user in fill(), type(), and headers and body of fetch()',
   },
   {
     name: 'record',

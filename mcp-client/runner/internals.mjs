@@ -5,7 +5,7 @@
  * Playwright's version is pinned, and tests cover each function here.
  */
 
-/** @import { Frame, FrameLocator, Locator, Page } from 'playwright-core' */
+/** @import { Browser, Frame, FrameLocator, Locator, Page } from 'playwright-core' */
 
 import util from 'node:util';
 
@@ -199,34 +199,48 @@ const DO_NOT_WAIT = new Set([
 export function beforeUseOfRef(check) {
   interceptCalls(async (object, method, params) => {
     const [, ref] = /^aria-ref=(\w+)/.exec(params?.selector ?? '') ?? [];
-    const isWaitForEnd = params?.state === 'hidden' || params?.state === 'detached';
-    if (ref && object._type === 'Frame' && !DO_NOT_WAIT.has(method) && !isWaitForEnd) {
+    const isForPresent = !DO_NOT_WAIT.has(method) && !waitsForEnd(params);
+    if (ref && object._type === 'Frame' && isForPresent) {
       await check(object, ref);
     }
     return params;
   });
 }
 
-/** The parameter of each method that types text into a page. */
-const TYPED = new Map([
-  ['fill', 'value'],
-  ['type', 'text'],
-  ['keyboardType', 'text'],
-  ['keyboardInsertText', 'text'],
-  // Of a dialog.
-  ['accept', 'promptText'],
-]);
+/**
+ * What a call of Playwright that timed out was looking for, if no element was found.
+ * @type {WeakMap<object, { frame: Frame, selector: string }>}
+ */
+const notFound = new WeakMap();
+
+/** @param {any} error @returns {{ frame: Frame, selector: string } | undefined} */
+export const notFoundBy = (error) => (typeof error === 'object' ? notFound.get(error) : undefined);
+
+/** From now on, remembers what was not found. */
+export function rememberNotFound() {
+  interceptSending(async (send, object, method, params, options) => {
+    try {
+      return await send(object, method, params, options);
+    } catch (error) {
+      const { name, message } = /** @type {Error} */ (error);
+      const isMissing = name === 'TimeoutError' && !message.includes('resolved to');
+      if (isMissing && object._type === 'Frame' && params?.selector && !waitsForEnd(params)) {
+        notFound.set(/** @type {Error} */ (error), { frame: object, selector: params.selector });
+      }
+      throw error;
+    }
+  });
+}
+
+/** @param {any} params */
+const waitsForEnd = (params) => params?.state === 'hidden' || params?.state === 'detached';
 
 /**
- * Changes what is typed into pages, on its way to the browser.
- * @param {(text: string) => string} change
+ * Changes the parameters of calls on their way to the browser. If `change` throws, nothing is sent.
+ * @param {(call: { type: string, method: string, params: any }) => any} change
  */
-export function whenTyped(change) {
-  interceptCalls(async (_, method, params) => {
-    const name = TYPED.get(method);
-    const text = name && params?.[name];
-    return name && typeof text === 'string' ? { ...params, [name]: change(text) } : params;
-  });
+export function whenSent(change) {
+  interceptCalls(async ({ _type: type }, method, params) => change({ type, method, params }));
 }
 
 /**
@@ -255,32 +269,54 @@ export function whenPressed(page, listener) {
 }
 
 /**
- * Lets a function decide about every call that closes a page.
- * @param {(page: Page, close: () => Promise<any>) => Promise<any>} around
+ * Calls a function with the target id of each tab that is opened with `newPage`, also if the page cannot be used then and
+ * `newPage` fails.
+ * @param {Browser} browser
+ * @param {(target: string) => void} listener
  */
-export function whenClosing(around) {
-  const connection = /** @type {any} */ (chromium)._connection;
-  const send = connection.sendMessageToServer.bind(connection);
-  connection.sendMessageToServer = (/** @type {any[]} */ ...call) => {
-    const [object, method] = call;
-    const isClose = object._type === 'Page' && method === 'close';
-    return isClose ? around(object, () => send(...call)) : send(...call);
+export function whenOpened(browser, listener) {
+  const session = implementationOf(browser)._session;
+  const send = session.send.bind(session);
+  session.send = async (/** @type {string} */ method, /** @type {any} */ params) => {
+    const result = await send(method, params);
+    if (method === 'Target.createTarget') {
+      listener(result.targetId);
+    }
+    return result;
   };
 }
 
 /**
- * Every call of Playwright's API passes through one function of its connection.
- * @param {(object: any, method: string, params: any) => Promise<any>} intercept returns the parameters to use
+ * Lets a function decide about every call that closes a page.
+ * @param {(page: Page, close: () => Promise<any>) => Promise<any>} around
  */
+export function whenClosing(around) {
+  interceptSending((send, object, method, ...rest) => {
+    const isClose = object._type === 'Page' && method === 'close';
+    const go = () => send(object, method, ...rest);
+    return isClose ? around(object, go) : go();
+  });
+}
+
+/** @param {(object: any, method: string, params: any) => Promise<any>} intercept returns the parameters to use */
 function interceptCalls(intercept) {
+  interceptSending(async (send, object, method, params, options) =>
+    send(object, method, await intercept(object, method, params), options),
+  );
+}
+
+/** @typedef {(object: any, method: string, params: any, options: any) => Promise<any>} Send */
+
+/**
+ * Every call of Playwright's API passes through one function of its connection.
+ * @param {(send: Send, ...call: Parameters<Send>) => Promise<any>} around
+ */
+function interceptSending(around) {
   const connection = /** @type {any} */ (chromium)._connection;
+  /** @type {Send} */
   const send = connection.sendMessageToServer.bind(connection);
-  connection.sendMessageToServer = async (
-    /** @type {any} */ object,
-    /** @type {string} */ method,
-    /** @type {any} */ params,
-    /** @type {any} */ options,
-  ) => send(object, method, await intercept(object, method, params), options);
+  connection.sendMessageToServer = (/** @type {Parameters<Send>} */ ...call) =>
+    around(send, ...call);
 }
 
 /**

@@ -162,7 +162,8 @@ const handlers = {
       return { ok: output.end() };
     } catch (error) {
       const condition = { lost: await link.lost(), hasCrashed: link.hasCrashed };
-      const failure = explain(error, code, audience, condition);
+      const closest = condition.lost ? [] : await scope.closestMatches(error);
+      const failure = explain(error, code, audience, { ...condition, closest });
       const message = output.truncateError(failure.message);
       await printNotices(audience, code);
       return { ok: output.end(), error: { ...failure, message } };

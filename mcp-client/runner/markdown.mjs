@@ -19,10 +19,10 @@ const MAX_DEPTH = 3;
 
 /**
  * @param {{ page: import('playwright-core').Page, locator?: Locator, options: MarkdownOptions }} subject
- * @param {{ timeoutMs: number, maxLength: number, mask: (text: string) => string }} limits `mask` hides secrets, before the text is cut
+ * @param {{ readMs: number, maxLength: number, mask: (text: string) => string }} limits `mask` hides secrets, before the text is cut
  * @returns {Promise<string>}
  */
-export async function markdown({ page, locator, options }, { timeoutMs, maxLength, mask }) {
+export async function markdown({ page, locator, options }, { readMs, maxLength, mask }) {
   checkOptions('markdown', options, OPTIONS);
   checkNumbers('markdown', options, ['offset']);
   checkNumbers('markdown', options, ['max'], 1);
@@ -30,9 +30,9 @@ export async function markdown({ page, locator, options }, { timeoutMs, maxLengt
   const root = locator ?? page.locator(':root');
   const read = async () =>
     readText(await root.evaluateHandle(READ_PAGE, { isPage: !locator, all }), 0);
-  const content = await within(timeoutMs, read());
+  const content = await within(readMs, read());
   if (!content) {
-    throw new Error(`The page did not respond for ${timeoutMs / 1_000} s.`);
+    throw new Error(`The page did not respond for ${readMs / 1_000} s.`);
   }
   const { text, title, leftOut, parts } = content;
   const whole = mask(locator ? text : [`${title} (${page.url()})`, text].join('\n\n'));

@@ -215,8 +215,9 @@ export function show(value) {
     return `[function ${value.name || '(anonymous)'}: returned, not called]`;
   }
   try {
-    if (isData(value)) {
-      return compactJson(value);
+    const copy = copyOfData(value);
+    if (copy !== NOT_DATA) {
+      return compactJson(copy);
     }
   } catch {
     // It is circular or its `toJSON` throws. `util.inspect` can print it anyway.
@@ -235,26 +236,53 @@ function compactJson(value) {
     : text;
 }
 
+const NOT_DATA = Symbol('not data');
+
 /**
- * Whether JSON can represent the value without loss.
+ * A copy of what JSON can represent without loss. It has the built-ins of this realm: what the code did to its own, such
+ * as `Object.prototype.toJSON`, does not change how values are shown.
  * @param {any} value
- * @returns {boolean}
+ * @param {Map<object, any>} copies of the objects that contain the value, or came before it
+ * @returns {any} `NOT_DATA` if it is anything else
  */
-function isData(value, seen = new Set()) {
+function copyOfData(value, copies = new Map()) {
   if (value === null || ['string', 'boolean'].includes(typeof value) || Number.isFinite(value)) {
-    return true;
+    return value;
   }
-  if (typeof value !== 'object') {
-    return false;
+  if (copies.has(value)) {
+    return copies.get(value);
   }
-  if (seen.has(value)) {
-    return true;
+  const isArray = Array.isArray(value);
+  if (typeof value !== 'object' || !(isArray || isPlain(value))) {
+    return NOT_DATA;
   }
-  seen.add(value);
-  if (Array.isArray(value)) {
-    return value.every((item) => isData(item, seen));
+  const copy = isArray ? [] : Object.create(null);
+  copies.set(value, copy);
+  // Of an array, only the items: the result of `match` has other keys, too. A hole is not data.
+  const keys = isArray ? Array.prototype.keys.call(value) : Object.keys(value);
+  for (const key of keys) {
+    const item = copyOfData(value[key], copies);
+    if (item === NOT_DATA) {
+      return NOT_DATA;
+    }
+    copy[key] = item;
   }
-  return isPlain(value) && Object.values(value).every((item) => isData(item, seen));
+  return copy;
+}
+
+/**
+ * Whether an array of the code, which may have changed the methods of its arrays, has only these items. Stops at the first
+ * other one: the array may be long and empty.
+ * @param {any[]} array
+ * @param {any[]} items
+ */
+export function hasOnly(array, items) {
+  for (let index = 0; index < array.length; index += 1) {
+    if (!items.includes(array[index])) {
+      return false;
+    }
+  }
+  return true;
 }
 
 /**

@@ -5,11 +5,13 @@
 
 /** @import { Page } from 'playwright-core' */
 /** @import { Files, SavedFile } from './files.mjs' */
+/** @import { Secrets } from './secrets.mjs' */
 
 import { writeFile } from 'node:fs/promises';
 
 import { checkOptions } from './options.mjs';
 import { isPlain } from './output.mjs';
+import { revealBody } from './secret_requests.mjs';
 import { within } from './timing.mjs';
 
 /** Options of the web's own `fetch`. */
@@ -36,9 +38,9 @@ const TEXT =
  * @param {Page} page
  * @param {string} url relative to the page, or absolute
  * @param {any} options
- * @param {{ timeoutMs: number, files: Files }} context
+ * @param {{ timeoutMs: number, files: Files, secrets: Secrets }} context
  */
-export async function fetchInPage(page, url, options, { timeoutMs, files }) {
+export async function fetchInPage(page, url, options, { timeoutMs, files, secrets }) {
   checkOptions('fetch', options, OPTIONS);
   const {
     timeout = timeoutMs,
@@ -48,7 +50,7 @@ export async function fetchInPage(page, url, options, { timeoutMs, files }) {
   } = options;
   const request = {
     url: String(url),
-    init: initOf(rest),
+    init: revealInit(secrets, initOf(rest)),
     timeout: Math.min(timeout, timeoutMs),
     max,
   };
@@ -76,6 +78,17 @@ function initOf({ body, headers, ...rest }) {
   const sent = isData ? JSON.stringify(body) : body === undefined ? undefined : String(body);
   const method = sent === undefined ? {} : { method: 'POST' };
   return { ...method, ...rest, headers: Object.fromEntries(all), body: sent };
+}
+
+/** With secrets in the place of their placeholders. @param {Secrets} secrets @param {ReturnType<typeof initOf>} init */
+function revealInit(secrets, { body, headers, ...rest }) {
+  const all = Object.entries(headers).map(([name, value]) => [name, secrets.reveal(value)]);
+  const type = headers['content-type'] ?? '';
+  return {
+    ...rest,
+    headers: Object.fromEntries(all),
+    body: body === undefined ? body : revealBody(secrets, body, type),
+  };
 }
 
 /**

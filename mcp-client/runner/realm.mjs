@@ -1,7 +1,7 @@
 /**
  * The realm in which an agent's code runs: fresh JavaScript built-ins, so that code cannot change those of the runner, plus
- * Node's globals. The realm agrees with Playwright on what is an error and what is a typed array. This is not a security
- * boundary.
+ * Node's globals. The realm agrees with Playwright on what is an error and what is a typed array. What the runner needs of
+ * promises cannot be changed, because whether code has failed is known only through them. This is not a security boundary.
  */
 
 import vm from 'node:vm';
@@ -44,9 +44,62 @@ const hostGlobals = globalThis;
  */
 export function createRealm(globals) {
   vm.createContext(globals);
+  protectPromises(vm.runInContext('Promise', globals), ['then', 'constructor']);
+  shareOwnPromises();
   shareGlobals(globals);
   shareErrorClasses(globals);
   return globals;
+}
+
+/** Playwright returns promises of this realm to the code. The runner calls their methods, too. */
+function shareOwnPromises() {
+  protectMethods(Promise, ['all', 'allSettled', 'any', 'race', 'reject', 'resolve']);
+  protectPromises(Promise, ['then', 'catch', 'finally', 'constructor']);
+}
+
+/**
+ * `await` reads `then` and `constructor` of a promise of another realm. Without them it takes a rejected promise for a
+ * value, and an error for a success.
+ * @param {PromiseConstructor} ofRealm
+ * @param {string[]} names
+ */
+function protectPromises(ofRealm, names) {
+  const { prototype } = ofRealm;
+  const species = Object.getOwnPropertyDescriptor(ofRealm, Symbol.species);
+  Object.defineProperty(ofRealm, Symbol.species, { ...species, configurable: false });
+  protectMethods(prototype, names);
+  // `util.inspect` finds the name of a class only in a property that is not an accessor.
+  const named = Object.create(Object.getPrototypeOf(prototype), {
+    constructor: { value: ofRealm },
+  });
+  Object.setPrototypeOf(prototype, named);
+}
+
+/**
+ * Makes properties of an object permanent. Others can still be added, and an object that inherits these can have its own:
+ * in strict code, assigning to an inherited property that is read-only would throw.
+ * @param {object} owner
+ * @param {string[]} names
+ */
+function protectMethods(owner, names) {
+  for (const name of names) {
+    const descriptor = Object.getOwnPropertyDescriptor(owner, name);
+    if (!descriptor?.configurable) {
+      continue;
+    }
+    Object.defineProperty(owner, name, {
+      configurable: false,
+      enumerable: false,
+      get: () => descriptor.value,
+      /** @param {unknown} value */
+      set(value) {
+        if (this !== owner) {
+          const own = { configurable: true, enumerable: true, writable: true, value };
+          Object.defineProperty(this, name, own);
+        }
+      },
+    });
+  }
 }
 
 /** @param {object} globals */

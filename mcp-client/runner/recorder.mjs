@@ -10,11 +10,11 @@
 
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 
 import { MAX_PAUSE_S, animate } from './animation.mjs';
 import { whenPressed } from './internals.mjs';
 import { checkOptions } from './options.mjs';
+import { within } from './timing.mjs';
 
 /** What `record.start` accepts, and its defaults. */
 const RANGES = {
@@ -22,9 +22,9 @@ const RANGES = {
   seconds: { least: 1, most: 60, standard: 60 },
   width: { least: 200, most: 1_280, standard: 800 },
 };
-/** Chrome sends the first frame at once, unless the page cannot be painted. */
+/** Chrome sends the first frame at once, unless it is busy or the page cannot be painted. */
 const FIRST_FRAME_TIMEOUT_MS = 1_000;
-const LAST_FRAME_TIMEOUT_MS = 2_000;
+const SCREENSHOT_TIMEOUT_MS = 5_000;
 /** Encoding one takes about 0.1 s. */
 const MAX_FRAMES = 150;
 /** Of the encoded frames, until the recording ends. */
@@ -156,7 +156,7 @@ async function attach(recording, page) {
     recording.detach = undefined;
     ignorePresses();
     if (withLast) {
-      await Promise.race([addLast(recording, session), delay(LAST_FRAME_TIMEOUT_MS)]);
+      await within(SCREENSHOT_TIMEOUT_MS, addScreenshot(recording, session));
     }
     // The tab or the connection may be gone.
     await session.send('Page.stopScreencast').catch(() => {});
@@ -177,24 +177,32 @@ async function attach(recording, page) {
   );
   const size = { maxWidth: recording.width, maxHeight: recording.width };
   await session.send('Page.startScreencast', { format: 'png', ...size });
-  await Promise.race([first, delay(FIRST_FRAME_TIMEOUT_MS, undefined, { ref: false })]);
+  if (!(await within(FIRST_FRAME_TIMEOUT_MS, first))) {
+    // What the page looked like before the code changes it must not be missing.
+    const screenshot = addScreenshot(recording, session);
+    await within(SCREENSHOT_TIMEOUT_MS, Promise.race([first, screenshot]));
+  }
 }
 
 /**
- * What the page looks like now may not have been sent yet.
+ * Adds what the page looks like now, which may not have been sent yet.
  * @param {Recording} recording
  * @param {CDPSession} session
  */
-async function addLast(recording, session) {
-  const viewportWidth = recording.frames.at(-1)?.viewportWidth;
+async function addScreenshot(recording, session) {
   try {
+    const viewportWidth = recording.frames.at(-1)?.viewportWidth ?? (await widthOf(session));
     const { data } = await session.send('Page.captureScreenshot', { format: 'png' });
-    if (viewportWidth !== undefined) {
-      add(recording, { png: Buffer.from(data, 'base64'), viewportWidth, time: now() });
-    }
+    add(recording, { png: Buffer.from(data, 'base64'), viewportWidth, time: now() });
   } catch {
     // The tab or the connection is gone.
   }
+}
+
+/** @param {CDPSession} session @returns {Promise<number>} the width of the viewport, in pixels of the page */
+async function widthOf(session) {
+  const { result } = await session.send('Runtime.evaluate', { expression: 'innerWidth' });
+  return result.value;
 }
 
 /**
@@ -203,10 +211,12 @@ async function addLast(recording, session) {
  * @param {Frame} frame
  */
 export function add(recording, frame) {
-  if (recording.endedAt !== undefined) {
+  const { frames, fps } = recording;
+  // A screenshot may overtake what was painted before it.
+  const isLate = frame.time < (frames.at(-1)?.time ?? 0);
+  if (recording.endedAt !== undefined || isLate) {
     return;
   }
-  const { frames, fps } = recording;
   const before = frames.at(-2);
   if (before && frame.time - before.time < 1 / fps) {
     recording.bytes -= frames.pop()?.png.length ?? 0;

@@ -14,13 +14,14 @@ import { isPage } from './browser_link.mjs';
 import { compile } from './compile.mjs';
 import { messageOf } from './explain.mjs';
 import { isImage } from './image.mjs';
-import { beforeUseOfRef, whenTyped } from './internals.mjs';
-import { show, truncate } from './output.mjs';
+import { beforeUseOfRef, notFoundBy, rememberNotFound, whenSent } from './internals.mjs';
+import { hasOnly, show, truncate } from './output.mjs';
 import { createRealm } from './realm.mjs';
 import { rebind } from './rebind.mjs';
 import { Recorder } from './recorder.mjs';
 import { screenshot } from './screenshot.mjs';
 import { toScript } from './script.mjs';
+import { withSecrets } from './secret_requests.mjs';
 import { Snapshots, subjectOf } from './snapshot.mjs';
 import { fitLegibly } from './tiles.mjs';
 import { createToolbox } from './toolbox.mjs';
@@ -52,7 +53,8 @@ export class Scope {
   #builtIns;
   /** @type {number | null} */
   #imageLimit = 0;
-  #snapshotLimits = { timeoutMs: 0, maxLength: 0 };
+  /** `readMs`: how long a page may take to respond before it counts as hung. */
+  #readLimits = { timeoutMs: 0, readMs: 0, maxLength: 0 };
   #hasBoundToConnection = false;
 
   /**
@@ -68,7 +70,8 @@ export class Scope {
     this.#activity = activity;
     this.#secrets = secrets;
     this.#recorder = new Recorder(link, services.files);
-    whenTyped((text) => secrets.reveal(text));
+    rememberNotFound();
+    whenSent((call) => withSecrets(secrets, call));
     this.#snapshots = new Snapshots(link);
     beforeUseOfRef((frame, ref) => {
       this.#transcript.onRef(frame, ref, this.#snapshots.uniqueElement(frame.page(), ref));
@@ -78,9 +81,9 @@ export class Scope {
       ...services,
       link,
       output,
-      mask: secrets.mask,
+      secrets,
       snapshots: this.#snapshots,
-      limits: () => this.#snapshotLimits,
+      limits: () => this.#readLimits,
       ensurePage: (target) => this.#ensurePageFor(target),
     });
     const names = { ...this.#functions(), ...toolbox, state: {} };
@@ -114,13 +117,13 @@ export class Scope {
       /** @type {(target?: any, options?: any) => Promise<string>} */
       snapshot: async (target, options) => {
         await this.#ensurePageFor(target);
-        return this.#snapshots.take(target, options, this.#snapshotLimits);
+        return this.#snapshots.take(target, options, this.#readLimits);
       },
       /** @type {(target?: any, options?: any) => Promise<void>} */
       screenshot: async (target, options) => {
         await this.#ensurePageFor(target);
         const subject = subjectOf(this.#link, target, options);
-        const images = await screenshot(subject, this.#imageLimit);
+        const images = await screenshot(subject, this.#imageLimit, this.#readLimits);
         images.forEach((image) => this.#output.image(image));
         if (subject.options.labels) {
           await this.#snapshots.rememberRefs(subject.page);
@@ -182,11 +185,12 @@ export class Scope {
     this.#hasBoundToConnection ||= BOUND_TO_CONNECTION.test(code);
     // Actions time out before the call does: a call that times out costs the agent its state.
     const most = Math.max(MIN_ACTION_TIMEOUT_MS, timeoutMs * 0.8);
-    this.#link.context.setDefaultTimeout(Math.min(actionTimeoutMs || most, most));
+    const readMs = Math.min(actionTimeoutMs || most, most);
+    this.#link.context.setDefaultTimeout(readMs);
     this.#link.context.setDefaultNavigationTimeout(Math.min(navigationTimeoutMs || most, most));
     const maxLength = Math.max(SNAPSHOT_MARGIN, outputLimit - SNAPSHOT_MARGIN);
-    this.#snapshotLimits = { timeoutMs: most, maxLength };
-    await this.#restoreRefsFor(code, timeoutMs);
+    this.#readLimits = { timeoutMs: most, readMs, maxLength };
+    await this.#restoreRefsFor(code);
     const opened = needsPage ? await this.#ensurePage() : undefined;
     // Earlier code may have overwritten them, as in `pages = pages()`.
     Object.entries(this.#builtIns).forEach(([name, builtIn]) =>
@@ -202,13 +206,12 @@ export class Scope {
   /**
    * Rejects stale refs before the code runs. Otherwise it would wait for them until the call times out.
    * @param {string} code
-   * @param {number} timeoutMs
    */
-  async #restoreRefsFor(code, timeoutMs) {
+  async #restoreRefsFor(code) {
     if (!/aria-ref|state|diff/.test(code)) {
       return;
     }
-    const isValid = await this.#snapshots.restoreRefs(timeoutMs / 5);
+    const isValid = await this.#snapshots.restoreRefs(this.#readLimits.readMs / 2);
     if (!isValid && code.includes('aria-ref') && !/snapshot\(/i.test(code)) {
       throw new Error(
         'The refs of the last snapshot are stale: Tabwire reconnected to the browser, and the page has changed. Nothing was run.',
@@ -250,18 +253,26 @@ export class Scope {
     const pages = this.#link.context.pages();
     if (isImage(value)) {
       fitLegibly(value, this.#imageLimit).forEach((image) => this.#output.image(image));
-    } else if (
-      Array.isArray(value) &&
-      value.length > 0 &&
-      value.every((item) => pages.includes(item))
-    ) {
+    } else if (Array.isArray(value) && value.length > 0 && hasOnly(value, pages)) {
       const tabs = await this.#link.tabs();
-      const listed = tabs.filter(({ index }) => value.includes(pages[index]));
+      const isListed = (/** @type {Page | undefined} */ page) =>
+        Array.prototype.includes.call(value, page);
+      const listed = tabs.filter(({ index }) => isListed(pages[index]));
       this.#output.line(listed.map((tab) => describeTab(tab, this.#secrets.mask)).join('\n'));
     } else if (value !== undefined) {
       this.#output.line(show(value));
       this.#output.hasValue = true;
     }
+  }
+
+  /**
+   * The elements that are most like what a locator did not find, if that is why the code failed.
+   * @param {unknown} error
+   * @returns {Promise<string[]>}
+   */
+  async closestMatches(error) {
+    const missing = notFoundBy(error);
+    return missing ? this.#snapshots.closestTo(missing.frame.page(), missing.selector) : [];
   }
 
   /**

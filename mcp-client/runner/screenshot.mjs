@@ -14,6 +14,7 @@ import { drawLabels } from './labels.mjs';
 import { isInteractive, nodesOf } from './outline.mjs';
 import { show } from './output.mjs';
 import { tilesOf } from './tiles.mjs';
+import { within } from './timing.mjs';
 
 /** @typedef {Omit<PageScreenshotOptions, 'type'> & { labels?: boolean, tile?: number, type?: typeof TYPES[number] }} ScreenshotOptions */
 /** @typedef {{ page: Page, locator?: Locator, options: ScreenshotOptions }} Subject */
@@ -22,14 +23,17 @@ import { tilesOf } from './tiles.mjs';
 /**
  * @param {Subject} subject
  * @param {number | null} limit in bytes; without one, everything is in one image
+ * @param {{ readMs: number }} limits
  * @returns {Promise<ImageResult[]>}
  */
-export async function screenshot({ page, locator, options }, limit) {
+export async function screenshot({ page, locator, options }, limit, { readMs }) {
   const { labels = false, type = 'png', tile, ...rest } = options;
   if (!TYPES.includes(type)) {
     throw new TypeError(`screenshot supports the types ${TYPES.join(' and ')}, not ${show(type)}`);
   }
-  const region = limit === null ? undefined : await largeRegion(page, locator, rest);
+  // A page that does not respond is not measured, and its screenshot times out.
+  const region =
+    limit === null ? undefined : await within(readMs, largeRegion(page, locator, rest));
   const { tiles, note } = region || tile !== undefined ? tilesOf(region ?? NOTHING, tile) : {};
   const parts =
     note && tiles

@@ -1,6 +1,6 @@
 /**
  * Secrets that the user has given to the agent without showing them: the code gets a placeholder, which becomes the secret
- * only when it is typed into a page. Whatever contains a secret is masked before it leaves this process.
+ * only when it is typed into a page or sent in a request. Whatever contains a secret is masked before it leaves this process.
  */
 
 import { randomUUID } from 'node:crypto';
@@ -16,6 +16,8 @@ export class Secrets {
   #patterns = [];
   /** Makes placeholders that no page can know, and so have typed. */
   #mark = randomUUID().slice(0, 8);
+  /** Find the mark, also in Base64. */
+  #placeholderPatterns = patternsOf(this.#mark);
 
   /** @param {Record<string, string>} values by name */
   set(values) {
@@ -46,13 +48,34 @@ export class Secrets {
     return `<secret ${name} ${this.#mark}>`;
   }
 
-  /** Puts secrets in the place of their placeholders. @param {string} text */
-  reveal(text) {
+  get isEmpty() {
+    return this.#values.size === 0;
+  }
+
+  /**
+   * Puts secrets in the place of their placeholders, which may be encoded for a form.
+   * @param {string} text
+   * @param {(value: string) => string} [escape] writes a value as the text needs it
+   */
+  reveal(text, escape = (value) => value) {
     let revealed = text;
     for (const [name, value] of this.#values) {
-      revealed = revealed.replaceAll(this.#placeholderOf(name), () => value);
+      const placeholder = this.#placeholderOf(name);
+      const encoded = encodeURIComponent(placeholder);
+      for (const form of [placeholder, encoded, encoded.replaceAll('%20', '+')]) {
+        revealed = revealed.replaceAll(form, () => escape(value));
+      }
     }
     return revealed;
+  }
+
+  /** The secret whose placeholder is in a text, however it is written. @param {string} text */
+  nameIn(text) {
+    if (!this.#placeholderPatterns.some((pattern) => text.search(pattern) >= 0)) {
+      return undefined;
+    }
+    // In Base64 the name cannot be read.
+    return [...this.#values.keys()].find((name) => text.includes(this.#placeholderOf(name))) ?? '…';
   }
 
   /** Puts a name in the place of every secret, however it is written. @param {string} text */

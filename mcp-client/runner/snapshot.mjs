@@ -6,16 +6,17 @@
 
 /** @import { Browser, Frame, Locator, Page } from 'playwright-core' */
 /** @import { BrowserLink } from './browser_link.mjs' */
-/** @import { AriaNode, Line } from './outline.mjs' */
+/** @import { Element } from './closest.mjs' */
+/** @import { Line } from './outline.mjs' */
 
 import { structuredPatch } from 'diff';
 
 import { isFrame, isPage } from './browser_link.mjs';
+import { closestTo, describedBy, nameOf } from './closest.mjs';
 import { frameOfLocator, keepRefs } from './internals.mjs';
 import {
   ancestorsOf,
   compact,
-  isInteractive,
   nodesOf,
   onlyInteractive,
   search,
@@ -34,12 +35,10 @@ import { within } from './timing.mjs';
  * @typedef {{ url: string, tree: string, browser: Browser, isValid: boolean }} GivenRefs
  */
 /** @typedef {{ search?: any, interactive?: boolean, compact?: boolean, depth?: number, diff?: boolean, offset?: number }} SnapshotOptions */
-/** @typedef {Pick<AriaNode, 'role' | 'name'>} Element */
 
 const OPTIONS = ['search', 'interactive', 'compact', 'depth', 'diff', 'offset'];
 /** How long a frame that does not respond can delay a snapshot of the others. */
 const KEEP_TIMEOUT_MS = 1_000;
-const CLOSEST = 3;
 /** How many texts are kept for differences. Each may be as long as the page. */
 const MAX_TEXTS = 50;
 
@@ -71,14 +70,14 @@ export class Snapshots {
    * `snapshot(target?, options?)` for the code.
    * @param {any} target
    * @param {any} options
-   * @param {{ timeoutMs: number, maxLength: number }} limits
+   * @param {{ readMs: number, maxLength: number }} limits
    * @returns {Promise<string>}
    */
-  async take(target, options, { timeoutMs, maxLength }) {
+  async take(target, options, { readMs, maxLength }) {
     const { page, locator, options: given } = subjectOf(this.#link, target, options);
     checkOptions('snapshot', given, OPTIONS);
     checkNumbers('snapshot', given, ['depth', 'offset']);
-    const tree = await this.#read(page, locator, timeoutMs);
+    const tree = await this.#read(page, locator, readMs);
     const { lines, note } = linesOf(tree, given);
     const frame = locator && frameOfLocator(locator);
     const { diff, offset, ...shape } = given;
@@ -203,8 +202,7 @@ export class Snapshots {
     const page = frame.page();
     const seen = this.#seen.get(this.#link.idOf(page));
     const element = seen?.get(ref);
-    const tree = within(KEEP_TIMEOUT_MS, this.#read(page, undefined, KEEP_TIMEOUT_MS));
-    const closest = closestTo(element, await tree.catch(() => undefined));
+    const closest = element ? closestTo(element, await this.#readBriefly(page)) : [];
     throw new Error(
       [
         element
@@ -213,6 +211,22 @@ export class Snapshots {
         closest.length > 0 ? ` Closest now: ${closest.join(', ')}.` : '',
       ].join(''),
     );
+  }
+
+  /**
+   * The elements that are most like what a selector describes.
+   * @param {Page} page
+   * @param {string} selector
+   */
+  async closestTo(page, selector) {
+    const tree = await this.#readBriefly(page);
+    return closestTo(describedBy(selector), tree, { alsoOfRole: true });
+  }
+
+  /** The tree of a page for an error, or nothing if it does not respond. @param {Page} page */
+  #readBriefly(page) {
+    const tree = this.#read(page, undefined, KEEP_TIMEOUT_MS);
+    return within(KEEP_TIMEOUT_MS, tree).catch(() => undefined);
   }
 }
 
@@ -277,43 +291,6 @@ function pageOf(url, lines, offset = 0, maxLength = Infinity) {
       ? ` Next: snapshot({ offset: ${end} }). Or narrow it down: { search: 'text' }, { interactive: true }, or a locator.`
       : '';
   return `${shown.join('\n')}\n[Lines ${offset + 1} to ${end} of ${lines.length}.${rest}]`;
-}
-
-/** @param {Element} element */
-const nameOf = ({ role, name }) => (name ? `${role} ${JSON.stringify(name)}` : role);
-
-/**
- * The elements that are most like one that is gone.
- * @param {Element | undefined} element
- * @param {unknown} tree
- */
-function closestTo(element, tree) {
-  if (!element || tree === undefined) {
-    return [];
-  }
-  /** @type {{ text: string, score: number }[]} */
-  const found = [];
-  visitNodes(nodesOf(tree), (node) => {
-    const score = likeness(element, node);
-    if (node.ref && score > 0) {
-      found.push({ text: `${nameOf(node)} [ref=${node.ref}]`, score });
-    }
-  });
-  return found
-    .sort((a, b) => b.score - a.score)
-    .slice(0, CLOSEST)
-    .map(({ text }) => text);
-}
-
-/** How alike two elements are; 0 if they are not. @param {Element} one @param {AriaNode} other */
-function likeness({ role, name = '' }, other) {
-  const words = new Set(name.toLowerCase().split(/\W+/).filter(Boolean));
-  const shared = (other.name ?? '')
-    .toLowerCase()
-    .split(/\W+/)
-    .filter((word) => words.has(word));
-  const byName = name && other.name === name ? 10 : shared.length;
-  return byName > 0 && isInteractive(other) ? byName + (other.role === role ? 2 : 0) : 0;
 }
 
 /**

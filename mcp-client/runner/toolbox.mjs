@@ -9,6 +9,7 @@
 /** @import { Files } from './files.mjs' */
 /** @import { NetworkWatch } from './network_idle.mjs' */
 /** @import { Output } from './output.mjs' */
+/** @import { Secrets } from './secrets.mjs' */
 /** @import { Snapshots } from './snapshot.mjs' */
 
 import { writeFile } from 'node:fs/promises';
@@ -24,9 +25,9 @@ import { within } from './timing.mjs';
 
 /**
  * What the functions work with. `limits` are those of the current call; `ensurePage` opens a page unless the target is in one;
- * `mask` hides secrets in what is cut: the rest of one would be shown.
- * @typedef {{ link: BrowserLink, output: Output, mask: (text: string) => string, snapshots: Snapshots, downloads: Downloads, files: Files, network: NetworkWatch,
- *   limits: () => { timeoutMs: number, maxLength: number }, ensurePage: (target: any) => Promise<void> }} Tools
+ * `secrets` are hidden in what is cut: the rest of one would be shown.
+ * @typedef {{ link: BrowserLink, output: Output, secrets: Secrets, snapshots: Snapshots, downloads: Downloads, files: Files, network: NetworkWatch,
+ *   limits: () => { timeoutMs: number, readMs: number, maxLength: number }, ensurePage: (target: any) => Promise<void> }} Tools
  */
 
 const PDF_OPTIONS = [
@@ -52,7 +53,8 @@ const MAX_REQUEST = 200;
 
 /** @param {Tools} tools @returns {Record<string, (...args: any[]) => any>} */
 export function createToolbox(tools) {
-  const { link, downloads, files, network, mask, limits, ensurePage } = tools;
+  const { link, downloads, files, network, secrets, limits, ensurePage } = tools;
+  const { mask } = secrets;
   const pageFor = async (/** @type {any} */ target) => {
     await ensurePage(target);
     return /** @type {Page} */ (link.page);
@@ -65,7 +67,7 @@ export function createToolbox(tools) {
       return markdown(subjectOf(link, target, options), { ...limits(), mask });
     },
     fetch: async (url, options = {}) =>
-      fetchInPage(await pageFor(undefined), url, options, { ...limits(), files }),
+      fetchInPage(await pageFor(undefined), url, options, { ...limits(), files, secrets }),
     networkIdle: async (options = {}) =>
       (await network.untilIdle(await pageFor(undefined), options, limits().timeoutMs)).map(
         (request) => truncate(mask(request), MAX_REQUEST),
@@ -97,21 +99,21 @@ export function createToolbox(tools) {
  * @param {any} wanted
  * @param {any} options
  */
-async function find({ output, snapshots, mask, limits }, page, wanted, options) {
+async function find({ output, snapshots, secrets, limits }, page, wanted, options) {
   const isPattern = typeof wanted?.source === 'string';
   if (!isPattern && (typeof wanted !== 'string' || !wanted.trim())) {
     throw new TypeError(`find takes a text or a regular expression, not ${show(wanted)}`);
   }
-  const { timeoutMs } = limits();
-  const tree = await snapshots.readTree(page, timeoutMs);
-  const { found, count } = findIn(page, tree, wanted, options, mask);
+  const { readMs } = limits();
+  const tree = await snapshots.readTree(page, readMs);
+  const { found, count } = findIn(page, tree, wanted, options, secrets.mask);
   if (count > found.length) {
     output.line(
       `[${found.length} of ${count} elements. Search for more of the text, or pass { max }.]`,
     );
   }
   if (count === 0) {
-    const hidden = (await within(timeoutMs, page.getByText(wanted).count())) ?? 0;
+    const hidden = (await within(readMs, page.getByText(wanted).count())) ?? 0;
     output.line(
       hidden > 0
         ? `[No visible element has it, but ${hidden} hidden ones do: in a closed menu or another tab of the page, perhaps.]`

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use serde_json::json;
+use tabwire_home::on_terminal;
 
 use crate::Settings;
 use crate::error::{Audience, Error};
@@ -176,7 +177,10 @@ fn print_lines(lines: &[String], outcome: Outcome) -> Outcome {
     let mut stdout = io::stdout().lock();
     let written = lines
         .iter()
-        .try_for_each(|line| writeln!(stdout, "{line}"))
+        .try_for_each(|line| {
+            let line = on_terminal(&stdout, line);
+            writeln!(stdout, "{line}")
+        })
         .and_then(|()| stdout.flush());
     match written {
         Err(reason) if reason.kind() != ErrorKind::BrokenPipe => {
@@ -192,7 +196,9 @@ fn print_lines(lines: &[String], outcome: Outcome) -> Outcome {
 }
 
 fn print_to_stderr(text: &str) {
-    let _ = writeln!(io::stderr(), "{text}");
+    let mut stderr = io::stderr();
+    let text = on_terminal(&stderr, text);
+    let _ = writeln!(stderr, "{text}");
 }
 
 /// Returns the files that were written, and the error of the first that was not.

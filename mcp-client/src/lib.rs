@@ -16,6 +16,8 @@ mod browsers;
 mod current_browser;
 mod error;
 pub mod exec;
+mod http_sessions;
+mod opening;
 mod progress;
 mod relay;
 mod response;
@@ -35,6 +37,7 @@ use std::time::Duration;
 
 pub use browser_report::InstalledBrowser;
 pub use error::{Audience, Error};
+pub use relay::IN_BACKGROUND;
 pub use secrets::Secrets;
 pub use server::{http_routes, serve_stdio};
 use tabwire_home::Home;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use rmcp::service::RequestContext;
 use rmcp::{Peer, RoleServer};
+use tabwire_home::on_terminal;
 
 const NOTIFY_TIMEOUT: Duration = Duration::from_millis(100);
 
@@ -51,7 +52,9 @@ impl Progress {
     pub async fn step(&self, text: &str) {
         if matches!(self.receiver, Receiver::Stderr) {
             // stderr may be closed.
-            let _ = writeln!(std::io::stderr(), "tabwire: {text}");
+            let mut stderr = std::io::stderr();
+            let text = on_terminal(&stderr, text);
+            let _ = writeln!(stderr, "tabwire: {text}");
         } else {
             tracing::info!("{text}");
         }

@@ -6,10 +6,9 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, SystemTime};
 
-use command_fds::{CommandFdExt as _, FdMapping};
 use tabwire_home::{
     BrowserReport, DEFAULT_PORT, RelayStatus, SlotReport, State, Token, get_json,
-    get_json_with_token, open_to_append,
+    get_json_with_token, open_to_append, read_to_string,
 };
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep};
@@ -18,6 +17,9 @@ use crate::Settings;
 use crate::error::Error;
 use crate::progress::Progress;
 use crate::secrets;
+
+/// Set for a relay that is started here. It closes what this process has inherited and passes on.
+pub const IN_BACKGROUND: &str = "TABWIRE_IN_BACKGROUND";
 
 const START_TIMEOUT: Duration = Duration::from_secs(10);
 /// An extension that lost its relay retries with growing pauses, but connects soon once it has
@@ -193,24 +195,14 @@ fn open_output(path: &Path) -> io::Result<File> {
 
 /// In a process group of its own, so that signals to this process do not reach it.
 fn spawn(settings: &Settings, port: u16, output: File) -> io::Result<Child> {
-    let nothing = |child_fd| -> io::Result<FdMapping> {
-        let parent_fd = File::open("/dev/null")?.into();
-        Ok(FdMapping {
-            parent_fd,
-            child_fd,
-        })
-    };
     let mut command = Command::new(&settings.program);
     for variable in secrets::variables() {
         command.env_remove(variable);
     }
     command
-        // `tabwire pipe` has inherited these from its client, which would wait for the relay to close
-        // them.
-        .fd_mappings(vec![nothing(3)?, nothing(4)?])
-        .map_err(io::Error::other)?
         .args(["serve", "--quiet", "--port", &port.to_string()])
         .env("TABWIRE_HOME", settings.home.path())
+        .env(IN_BACKGROUND, "1")
         .current_dir(settings.home.path())
         .stdin(Stdio::null())
         .stdout(output.try_clone()?)
@@ -220,7 +212,7 @@ fn spawn(settings: &Settings, port: u16, output: File) -> io::Result<Child> {
 }
 
 fn last_line(output: &Path) -> String {
-    let text = std::fs::read_to_string(output).unwrap_or_default();
+    let text = read_to_string(output).unwrap_or_default();
     let line = text.trim_end().lines().next_back();
     line.unwrap_or_default().trim_end_matches('.').to_owned()
 }

@@ -11,6 +11,7 @@ use rmcp::model::{
     PaginatedRequestParams, ServerCapabilities, ServerConfig,
 };
 use rmcp::service::RequestContext;
+use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::{RoleServer, ServerHandler, ServiceExt as _};
@@ -21,6 +22,8 @@ use tokio::task::JoinHandle;
 use crate::browser_tools::{self, BrowserCall};
 use crate::browsers::Browsers;
 use crate::error::{Audience, Error};
+use crate::http_sessions::HttpSessions;
+use crate::opening::FromFirstRequest;
 use crate::progress::Progress;
 use crate::response::Response;
 use crate::session::Session;
@@ -54,7 +57,8 @@ pub async fn serve_stdio(
     let server = Server::new(settings);
     let serving = async {
         let (input, output) = rmcp::transport::stdio_pipes();
-        let starting = server.clone().serve((stdin::parseable(input), output));
+        let transport = AsyncRwTransport::new_server(stdin::parseable(input), output);
+        let starting = server.clone().serve(FromFirstRequest::new(transport));
         let running = match starting.await {
             Ok(running) => running,
             // An agent may disconnect before it initializes.
@@ -80,7 +84,7 @@ pub fn http_routes(settings: Settings) -> Router {
     sessions.session_config.keep_alive = Some(HTTP_SESSION_TIMEOUT);
     let service = StreamableHttpService::new(
         move || Ok(server.clone()),
-        Arc::new(sessions),
+        Arc::new(HttpSessions::new(sessions)),
         StreamableHttpServerConfig::default(),
     );
     Router::new().route_service("/mcp", service)

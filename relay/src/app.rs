@@ -76,6 +76,16 @@ impl App {
             .map_err(|reason| not_found(&reason))
     }
 
+    /// As `browser`, but does not wait until a browser that has proven who it is has listed its tabs:
+    /// what the client sends in the meantime waits for that.
+    pub async fn browser_for_socket(&self, name: Option<&str>) -> Result<Entry, Refusal> {
+        tokio::select! {
+            biased;
+            entry = self.registry.proven(name) => Ok(entry),
+            found = self.browser(name) => found,
+        }
+    }
+
     /// Contains the token: never log it. `None` while there is no usable token.
     pub fn cdp_url(&self, browser: Option<&str>) -> Option<String> {
         let (token, _) = self.secrets.token();

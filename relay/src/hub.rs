@@ -294,15 +294,16 @@ impl Hub {
     fn publish_counts(&self) {
         let is_ready = self.core.browser().is_some();
         self.connections
-            .extension_ready
-            .store(is_ready, Ordering::Relaxed);
-        self.connections
             .paused
             .store(self.core.is_paused(), Ordering::Relaxed);
         self.connections.pages.store(
             if is_ready { self.core.page_count() } else { 0 },
             Ordering::Relaxed,
         );
+        let extension_ready = &self.connections.extension_ready;
+        if extension_ready.swap(is_ready, Ordering::Release) != is_ready {
+            self.connections.on_progress();
+        }
     }
 
     fn deliver(&mut self, output: Output) {

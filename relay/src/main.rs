@@ -2,11 +2,14 @@
 //!
 //! `anyhow` is used here only; everything else returns `Error`.
 
-/// Prints a line to stdout. A reader that closes the pipe early must not end the command.
+/// Prints a line to stdout. A reader that closes the pipe early must not end the command. What comes from
+/// a page cannot control the terminal.
 macro_rules! print_line {
     ($($arguments:tt)*) => {{
         use std::io::Write as _;
-        let _ = writeln!(std::io::stdout(), $($arguments)*);
+        let (mut stdout, text) = (std::io::stdout(), format!($($arguments)*));
+        let text = tabwire_home::on_terminal(&stdout, &text);
+        let _ = writeln!(stdout, "{text}");
     }};
 }
 
@@ -14,9 +17,11 @@ mod app;
 mod browser;
 mod commands;
 mod config;
+mod descriptors;
 mod direct;
 mod error;
 mod file_limit;
+mod home_files;
 mod http;
 mod hub;
 mod link;
@@ -52,11 +57,16 @@ fn main() -> ExitCode {
         Ok(command_line) => command_line,
         Err(error) => return reject(&error),
     };
+    if command_line.command.is_in_background() {
+        descriptors::close_inherited();
+    }
     let log = Log::start(command_line.command.logs_to_stderr());
     let code = run(command_line, &log).unwrap_or_else(|error| {
         // Each error's text is complete, with its cause. There is nowhere left to report that stderr is
         // closed.
-        let _ = writeln!(std::io::stderr(), "tabwire: {error}");
+        let (mut stderr, text) = (std::io::stderr(), format!("tabwire: {error}"));
+        let text = tabwire_home::on_terminal(&stderr, &text);
+        let _ = writeln!(stderr, "{text}");
         ExitCode::FAILURE
     });
     log.close();

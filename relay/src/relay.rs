@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tabwire_home::{Claim, Home, State};
+use tabwire_home::Home;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
@@ -15,11 +15,12 @@ use crate::config::Config;
 use crate::direct;
 use crate::error::Error;
 use crate::file_limit;
+use crate::home_files::HomeFiles;
 use crate::http::listener::{self, Places, Serving};
 use crate::http::peer::Owners;
 use crate::http::routes;
 use crate::hub::{HubReport, ToHub};
-use crate::log::{self, Log, Observer};
+use crate::log::{Log, Observer};
 use crate::open_port::{Closing, OpenPort};
 
 /// How long links may take to close when the relay stops.
@@ -48,10 +49,7 @@ pub struct Start {
 pub struct Relay {
     pub app: Arc<App>,
     pub home: Home,
-    /// `None`: no CDP URL was written.
-    pub cdp_url_file: Option<PathBuf>,
-    /// `None`: another relay owns the home's files.
-    claim: Option<Arc<Claim>>,
+    pub files: Arc<HomeFiles>,
     tasks: Vec<JoinHandle<()>>,
     /// Why the relay cannot continue.
     failure: oneshot::Receiver<Error>,
@@ -69,18 +67,15 @@ impl Relay {
         let port = listener.local_addr()?.port();
         let config = configure(port)?;
         let (app, reports) = App::new(config, &home, start.observer)?;
-        let claim = home.claim()?.map(Arc::new);
-        let mut cdp_url_file = None;
+        let files = Arc::new(HomeFiles::new(
+            home.clone(),
+            start.log,
+            start.writes_cdp_url,
+        ));
         let mut left = Vec::new();
-        if let Some(claim) = &claim {
-            if let Err(error) = start.log.open(&home) {
-                log::warn(&home, &error);
-            }
+        if files.claim()? {
             left = leftovers::find_all(&home).await;
-            let url = app.cdp_url(None).filter(|_| start.writes_cdp_url);
-            let pid = std::process::id();
-            claim.write(State { port, pid }, url.as_deref())?;
-            cdp_url_file = url.map(|_| home.cdp_url_file());
+            files.write(&app)?;
         }
         // After the log is open, so that it has the browser's first states.
         if let Some(browser) = start.direct {
@@ -93,11 +88,11 @@ impl Relay {
             places: Places::new(),
         };
         let accepting = listener::accept(listener, serving);
-        let published = claim.clone().filter(|_| cdp_url_file.is_some());
         let (failed, failure) = oneshot::channel();
         let tasks = vec![
             tokio::spawn(accepting),
-            tokio::spawn(watch_secrets(app.clone(), published)),
+            tokio::spawn(watch_secrets(app.clone(), files.clone())),
+            tokio::spawn(take_over(app.clone(), files.clone())),
             tokio::spawn(handle_reports(app.clone(), reports, failed)),
             tokio::spawn(remove_leftovers(home.clone(), left)),
         ];
@@ -105,8 +100,7 @@ impl Relay {
         Ok(Self {
             app,
             home,
-            cdp_url_file,
-            claim,
+            files,
             tasks,
             failure,
         })
@@ -114,10 +108,6 @@ impl Relay {
 
     pub fn port(&self) -> u16 {
         self.app.config.port
-    }
-
-    pub fn owns_home(&self) -> bool {
-        self.claim.is_some()
     }
 
     /// Resolves only if the relay cannot continue: a hub failed, or its only browser is gone.
@@ -134,9 +124,7 @@ impl Relay {
         for task in &self.tasks {
             task.abort();
         }
-        if let Some(claim) = self.claim {
-            claim.release();
-        }
+        self.files.release();
         OpenPort::close(&self.app, Closing::RelayStops).await;
         let entries = self.app.registry.entries();
         for entry in &entries {
@@ -159,6 +147,13 @@ impl Relay {
         let _ = tokio::time::timeout(CLOSE_TIMEOUT, all_closed).await;
         self.app.launcher.stop_all().await;
         self.app.registry.observer.close();
+    }
+}
+
+/// If another relay owns the home.
+async fn take_over(app: Arc<App>, files: Arc<HomeFiles>) {
+    if !files.is_owner() {
+        files.take_over(&app).await;
     }
 }
 
@@ -198,7 +193,7 @@ async fn handle_reports(
 
 /// Disconnects clients whose token was replaced and browsers that were unpaired, and publishes a new
 /// token's URL.
-async fn watch_secrets(app: Arc<App>, published: Option<Arc<Claim>>) {
+async fn watch_secrets(app: Arc<App>, files: Arc<HomeFiles>) {
     let (_, mut published_generation) = app.secrets.token();
     let mut known_generation = published_generation;
     loop {
@@ -210,7 +205,7 @@ async fn watch_secrets(app: Arc<App>, published: Option<Arc<Claim>>) {
             known_generation = generation;
         }
         OpenPort::close_late_clients(&app);
-        if generation != published_generation && publish_token(&app, published.as_deref()) {
+        if generation != published_generation && files.write_token(&app) {
             published_generation = generation;
         }
         // Each time, because a client may have connected in the middle of a change.
@@ -222,18 +217,4 @@ async fn watch_secrets(app: Arc<App>, published: Option<Arc<Claim>>) {
         app.secrets
             .with_pairings(|pairings| registry.apply_pairings(pairings));
     }
-}
-
-/// Writes the URL with the new token. Returns whether that is done.
-fn publish_token(app: &App, published: Option<&Claim>) -> bool {
-    let Some(claim) = published else { return true };
-    let Some(url) = app.cdp_url(None) else {
-        return false;
-    };
-    let written = claim.write_cdp_url(&url);
-    match &written {
-        Ok(()) => tracing::info!("the token was replaced"),
-        Err(error) => tracing::warn!(%error, "cannot publish the new token"),
-    }
-    written.is_ok()
 }

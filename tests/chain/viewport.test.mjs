@@ -106,3 +106,17 @@ test('a PDF has its own size again after clients that were taking a screenshot',
     await untilSize('/paper', before);
   }
 });
+
+test('a PDF in the background can be captured again and again, in its own size', async () => {
+  const before = await sizeOf('/paper');
+  const client = await connectRaw(shared.chain.cdpUrl);
+  const session = await client.attach(shared.site.url('/paper'));
+  for (let attempt = 0; attempt < 6; attempt += 1) {
+    const { data } = await client.send('Page.captureScreenshot', {}, session);
+    const picture = Buffer.from(data, 'base64');
+    assert.equal(`${picture.readUInt32BE(16)} × ${picture.readUInt32BE(20)}`, before);
+  }
+  await client.close();
+  await untilDetached(shared.chain);
+  await untilSize('/paper', before);
+});

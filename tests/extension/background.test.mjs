@@ -95,14 +95,60 @@ test('reconnects on its own alarm', async (t) => {
   const browser = new FakeBrowser();
   await startConnected(browser);
   FakeSocket.last.drop();
-  const [[name, { periodInMinutes }]] = browser.callsTo('alarms.create');
-  assert.equal(periodInMinutes, 0.5);
+  const [[name, seconds]] = browser.alarms;
+  assert.equal(seconds, 30);
   browser.chrome.alarms.onAlarm.fire({ name: 'another' });
   await settle();
   assert.equal(FakeSocket.all.length, 1);
   browser.chrome.alarms.onAlarm.fire({ name });
   await settle();
   assert.equal(FakeSocket.all.length, 2);
+});
+
+const statusWith = (...clients) => ({ method: 'status', params: { clients } });
+
+test('an alarm goes off every few seconds while agents are connected or tabs attached', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const browser = browserWithTabs(1);
+  const socket = await startConnected(browser);
+  const shortest = () => Math.min(...browser.alarms.values());
+  // It may be in use: the relay has not reported.
+  assert.equal(shortest(), 3);
+  t.mock.timers.tick(10_000);
+  assert.equal(shortest(), 30);
+  socket.receive(statusWith({ name: 'agent', tabs: [] }));
+  assert.equal(shortest(), 3);
+  await attachTabs(socket, 1);
+  socket.receive(statusWith());
+  t.mock.timers.tick(10_000);
+  assert.equal(shortest(), 3);
+  await call(socket, 9, 'detachTab', { tabId: 1 });
+  t.mock.timers.tick(9_999);
+  assert.equal(shortest(), 3);
+  t.mock.timers.tick(1);
+  assert.equal(shortest(), 30);
+});
+
+test('keeps the alarm if it is in use again soon', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const browser = browserWithTabs(1);
+  const socket = await startConnected(browser);
+  await attachTabs(socket, 1);
+  await call(socket, 9, 'detachTab', { tabId: 1 });
+  await attachTabs(socket, 1);
+  t.mock.timers.tick(20_000);
+  assert.equal(Math.min(...browser.alarms.values()), 3);
+});
+
+test('an alarm changes nothing while connected', async () => {
+  const browser = new FakeBrowser();
+  await startConnected(browser);
+  const { length } = browser.calls;
+  for (const name of browser.alarms.keys()) {
+    browser.chrome.alarms.onAlarm.fire({ name });
+  }
+  await settle();
+  assert.equal(browser.calls.length, length);
 });
 
 test('lists tabs attached before a restart as attached', async () => {

@@ -58,6 +58,8 @@ export class FakeBrowser {
   windows = new Map();
   /** @type {Map<number, { windowId: number, title?: string }>} Groups exist as long as their tabs. */
   groups = new Map();
+  /** @type {Map<string, number>} The alarms that are set, and how many seconds apart they go off. */
+  alarms = new Map();
   /** The cookies of the profile, as `chrome.cookies` describes them. */
   cookies = [];
   /** The browser's list of downloads. */
@@ -207,9 +209,16 @@ export class FakeBrowser {
         ].map((type) => [type, this.#makeContentSetting(type)]),
       ),
       storage: { local: this.#makeStorage('local'), session: this.#makeStorage('session') },
-      alarms: { create: this.#api('alarms.create', () => {}), onAlarm: new FakeEvent() },
+      alarms: {
+        create: this.#api('alarms.create', (name, { periodInMinutes }) => {
+          this.alarms.set(name, periodInMinutes * 60);
+        }),
+        clear: this.#api('alarms.clear', (name) => this.alarms.delete(name)),
+        onAlarm: new FakeEvent(),
+      },
       runtime: {
         getManifest: () => ({ version: '0.1.0' }),
+        getPlatformInfo: this.#api('runtime.getPlatformInfo', () => ({ os: 'linux' })),
         getURL: (path) => `chrome-extension://tabwire/${path}`,
         onConnect: new FakeEvent(),
         onStartup: new FakeEvent(),

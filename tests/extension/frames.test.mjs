@@ -12,6 +12,7 @@ async function start(context) {
   attachments.watchDebugger({ onEvent() {}, onDetached() {} });
   await attachments.attach(1);
   const pending = [];
+  const sent = () => browser.callsTo('debugger.sendCommand').map(([, method]) => method);
   const screencast = /^Page\.(start|stop)Screencast$/;
   browser.stub('debugger.sendCommand', (_, method) =>
     screencast.test(method) ? {} : new Promise((resolve) => pending.push(() => resolve({}))),
@@ -29,11 +30,9 @@ async function start(context) {
     },
     tick: (ms) => mock.timers.tick(ms),
     detach: () => browser.chrome.debugger.onDetach.fire({ tabId: 1 }, 'target_closed'),
-    screencasts: () =>
-      browser
-        .callsTo('debugger.sendCommand')
-        .map(([, method]) => method)
-        .filter((method) => screencast.test(method)),
+    setFocusEmulation: attachments.setFocusEmulation,
+    sent,
+    screencasts: () => sent().filter((method) => screencast.test(method)),
   };
 }
 
@@ -70,6 +69,16 @@ test('runs a screencast immediately for a screenshot, and none for a navigation'
   assert.deepEqual(tab.screencasts(), ['Page.startScreencast']);
 });
 
+for (const isAllowed of [true, false]) {
+  test(`${isAllowed ? 'turns on' : 'leaves out'} focus emulation for a screenshot, as the relay wants`, async (context) => {
+    const tab = await start(context);
+    tab.setFocusEmulation(isAllowed);
+    tab.send('Page.captureScreenshot');
+    assert.deepEqual(tab.screencasts(), ['Page.startScreencast']);
+    assert.equal(tab.sent().includes('Emulation.setFocusEmulationEnabled'), isAllowed);
+  });
+}
+
 test("uses a client's screencast, and starts its own when the client stops", async (context) => {
   const tab = await start(context);
   tab.send('Page.startScreencast');
@@ -85,6 +94,20 @@ test("uses a client's screencast, and starts its own when the client stops", asy
   await tab.reply();
   tab.tick(5_000);
   assert.deepEqual(tab.screencasts().slice(3), ['Page.stopScreencast']);
+});
+
+test("a client's screencast replaces one that runs, which Chrome would refuse otherwise", async (context) => {
+  const tab = await start(context);
+  tab.send('Runtime.evaluate');
+  tab.tick(30);
+  const replaced = ['Page.stopScreencast', 'Page.startScreencast'];
+  tab.send('Page.startScreencast');
+  assert.deepEqual(tab.screencasts(), ['Page.startScreencast', ...replaced]);
+  tab.send('Page.startScreencast');
+  assert.deepEqual(tab.screencasts(), ['Page.startScreencast', ...replaced, ...replaced]);
+  await tab.reply();
+  tab.tick(5_000);
+  assert.equal(tab.screencasts().at(-1), 'Page.startScreencast', "the client's own goes on");
 });
 
 test('sends nothing to a tab after it is detached', async (context) => {

@@ -39,6 +39,7 @@ test('only tab_events.js and the popup listen to tabs', () => {
 test('modules without Chrome APIs stay that way', () => {
   for (const file of [
     'base64url.js',
+    'cpu_throttle.js',
     'dial.js',
     'frames.js',
     'handshake.js',

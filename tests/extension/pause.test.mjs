@@ -105,6 +105,23 @@ for (const [method, params, remaining] of [
   });
 }
 
+test('a tab that is created but not yet reported when the user pauses is closed again', async () => {
+  const browser = browserWithTabs(1);
+  const socket = await startConnected(browser);
+  const popup = await openPopup(browser);
+  let finish;
+  browser.stub('debugger.getTargets', async () => {
+    await new Promise((resolve) => (finish = resolve));
+    return [];
+  });
+  await call(socket, 9, 'createTab', { url: 'https://example.org/', attach: false });
+  await send(popup, 'pause');
+  finish();
+  await settle();
+  assert.deepEqual([...browser.tabs.keys()], [1]);
+  assert.deepEqual(socket.messages.at(-1), { id: 9, error: STOPPED });
+});
+
 test('resuming attaches nothing by itself, and the relay can attach again', async () => {
   const browser = browserWithTabs(1);
   const socket = await startConnected(browser);

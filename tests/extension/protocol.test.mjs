@@ -87,7 +87,7 @@ test('reads a status and skips what has another shape', () => {
   assert.deepEqual(parseStatus({ name: 7, clients: odd }), {
     agents: [{ name: 'y', tabs: [2] }],
   });
-  for (const params of [undefined, {}, { clients: 'x' }]) {
+  for (const params of [undefined, null, 7, {}, { clients: 'x' }]) {
     assert.deepEqual(parseStatus(params), { agents: [] });
   }
   const openPort = { port: 9222, until: 1_795_012_320_000 };

@@ -64,6 +64,32 @@ test('leaves out frames that cannot be told apart', async () => {
   assert.deepEqual((await list(targets, { 1: [frame(5, 'https://a/')] })).found, []);
 });
 
+test('reports the first frame that appears at once, and those that follow together', async (context) => {
+  mock.timers.enable({ apis: ['setTimeout'] });
+  context.after(() => mock.timers.reset());
+  const browser = browserWithTabs(1);
+  const { onFramesChanged } = await newWorker(browser)('remote_frames.js');
+  const names = [];
+  browser.stub('debugger.getTargets', () => [
+    page(1),
+    ...names.map((name) => other(name, `https://${name}/`)),
+  ]);
+  browser.stub('webNavigation.getAllFrames', () => [
+    main,
+    ...names.map((name, index) => frame(5 + index, `https://${name}/`)),
+  ]);
+  const sent = [];
+  for (const name of ['a', 'b', 'c']) {
+    names.push(name);
+    onFramesChanged(1, (_tabId, frames) => sent.push(frames.map(({ targetId }) => targetId)));
+    await settle();
+  }
+  assert.deepEqual(sent, [['a']]);
+  mock.timers.tick(300);
+  await settle();
+  assert.deepEqual(sent, [['a'], ['a', 'b', 'c']]);
+});
+
 test('reports frames that appear later, once for all of them', async (context) => {
   mock.timers.enable({ apis: ['setTimeout'] });
   context.after(() => mock.timers.reset());

@@ -13,6 +13,8 @@ import { FakeBrowser, FakePort, settle } from './fake_chrome.mjs';
 import { FakeSocket } from './fake_socket.mjs';
 import {
   addFrame,
+  assertEmulatesNoFocus,
+  assertReportsFlood,
   assertSends,
   browserWith,
   callWorker,
@@ -124,6 +126,9 @@ test('tabCreated', async () => {
     browser.chrome.webNavigation.onCommitted.fire({ tabId: 413, frameId: 0, url: tab.url });
   });
 });
+
+test('tabThrottled, and its end', assertReportsFlood);
+test('listTabs without focus emulation', assertEmulatesNoFocus);
 
 test('tabUpdated', async () => {
   const browser = browserWith();

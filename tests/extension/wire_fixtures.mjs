@@ -70,3 +70,47 @@ export function addFrame(browser) {
     { frameId: 5, parentFrameId: 0, processId: 2, url },
   ]);
 }
+
+/** Checks that the worker emulates no focus for a screenshot when the relay does not want it. */
+export async function assertEmulatesNoFocus() {
+  const browser = browserWith();
+  const socket = await startListed(browser);
+  await callWorker('listTabs-focus', socket);
+  await callWorker('attachTab', socket);
+  const screenshot = { tabId: 412, method: 'Page.captureScreenshot', params: {} };
+  socket.receive({ id: 101, method: 'cdpCommand', params: screenshot });
+  await settle();
+  const methods = browser.callsTo('debugger.sendCommand').map(([, method]) => method);
+  assert.ok(methods.includes('Page.captureScreenshot'));
+  assert.ok(!methods.includes('Emulation.setFocusEmulationEnabled'), methods.join());
+}
+
+/** Checks what the worker sends, beside events, when a tab floods it with them, and when that is over. */
+export async function assertReportsFlood(t) {
+  const browser = browserWith();
+  const socket = await startListed(browser);
+  await callWorker('attachTab', socket);
+  socket.frames.length = 0;
+  t.mock.timers.enable({ apis: ['Date', 'setInterval'] });
+  /** The tab logs this many lines, and the worker is this far behind. */
+  const log = async (lines, lagMs) => {
+    browser.stub('runtime.getPlatformInfo', () => t.mock.timers.tick(lagMs));
+    for (let n = 0; n < lines; n += 1) {
+      browser.chrome.debugger.onEvent.fire({ tabId: 412 }, 'Runtime.consoleAPICalled', { n });
+    }
+    await settle();
+  };
+  const takeReports = () => {
+    const reports = socket.messages.filter(({ method }) => method !== 'cdpEvent');
+    socket.frames.length = 0;
+    return reports;
+  };
+  await log(200, 640);
+  await log(3_277, 640);
+  assert.deepEqual(takeReports(), [await fixture('tabThrottled', 'to-relay')]);
+  for (let n = 0; n < 50; n += 1) {
+    t.mock.timers.tick(250);
+    await log(0, 0);
+  }
+  assert.deepEqual(takeReports(), [await fixture('tabThrottled-end', 'to-relay')]);
+}

@@ -11,9 +11,7 @@ import { after } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
-import { Client } from '@modelcontextprotocol/sdk/client/index.js';
-import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
-
+import { connectToServer } from './mcp_client.mjs';
 import { TABWIRE } from './processes.mjs';
 
 /** A home with an installed runner. The homes of tests link to it, so that npm runs only once. */
@@ -52,17 +50,14 @@ export async function startAgent({ home, port, args = [], env = {}, runner = tru
   if (runner) {
     await prepareRunner(home);
   }
-  const transport = new StdioClientTransport({
-    command: TABWIRE,
-    args: ['mcp', ...(port === undefined ? [] : ['--port', String(port)]), ...args],
-    env: { ...process.env, TABWIRE_HOME: home.path, ...env },
-    stderr: 'pipe',
-  });
-  const client = new Client({ name: 'tests', version: '1' });
-  let log = '';
-  transport.stderr?.on('data', (data) => (log += data));
-  await client.connect(transport);
-  return asAgent(client, { log: () => log, pid: transport.pid });
+  const command = [
+    TABWIRE,
+    'mcp',
+    ...(port === undefined ? [] : ['--port', String(port)]),
+    ...args,
+  ];
+  const server = await connectToServer(command, { env: { TABWIRE_HOME: home.path, ...env } });
+  return asAgent(server.client, server);
 }
 
 /** Wraps an MCP client, whatever its transport, in the calls that tests make. */

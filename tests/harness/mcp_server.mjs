@@ -5,15 +5,10 @@
 
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
-import { fileURLToPath } from 'node:url';
-
-import { Client } from '@modelcontextprotocol/sdk/client/index.js';
-import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 
 import { asAgent } from './agent.mjs';
+import { connectToServer, installed } from './mcp_client.mjs';
 import { temporaryFolder } from './processes.mjs';
-
-const installed = (file) => fileURLToPath(new URL(`../node_modules/${file}`, import.meta.url));
 
 export const PLAYWRIGHT_MCP = ['node', installed('@playwright/mcp/cli.js')];
 export const DEVTOOLS_MCP = [
@@ -33,25 +28,14 @@ const folder = await temporaryFolder('mcp-server');
 after(() => folder.remove());
 
 /** Starts a server and connects to it. */
-export async function startServer([command, ...args], env) {
-  const transport = new StdioClientTransport({
-    command,
-    args,
-    cwd: folder.path,
-    env: {
-      ...process.env,
-      XDG_CACHE_HOME: folder.path,
-      TMPDIR: folder.path,
-      CHROME_DEVTOOLS_MCP_NO_UPDATE_CHECKS: '1',
-      ...env,
-    },
-    stderr: 'ignore',
+export async function startServer(command, env) {
+  const { client, pid } = await connectToServer(command, {
+    folder: folder.path,
+    env: { CHROME_DEVTOOLS_MCP_NO_UPDATE_CHECKS: '1', ...env },
   });
-  const client = new Client({ name: 'tests', version: '1' });
-  await client.connect(transport);
   const { call } = asAgent(client);
   return {
-    pid: transport.pid,
+    pid,
     close: () => client.close(),
     /** Calls a tool that must succeed, and returns its text. */
     async tool(name, args) {

@@ -222,10 +222,16 @@ function debuggingUrl(child, log) {
   });
 }
 
-/** Otherwise tests would fill the download folder of whoever runs them. */
-async function chooseDownloadFolder(profile, folder) {
+/**
+ * The download folder, because tests would otherwise fill the one of whoever runs them, and the
+ * developer mode that a user needs for an unpacked extension. Without it, a reload turns it off.
+ */
+async function writePreferences(profile, folder) {
   await mkdir(path.join(profile, 'Default'));
-  const preferences = { download: { default_directory: folder } };
+  const preferences = {
+    download: { default_directory: folder },
+    extensions: { ui: { developer_mode: true } },
+  };
   await writeFile(path.join(profile, 'Default/Preferences'), JSON.stringify(preferences));
 }
 
@@ -238,27 +244,33 @@ async function chooseDownloadFolder(profile, folder) {
 export async function startChromium({ relay, name, args = [], extensions = [], prepare } = {}) {
   const profile = await temporaryFolder('profile');
   const downloads = path.join(profile.path, 'Downloads');
-  await chooseDownloadFolder(profile.path, downloads);
+  await writePreferences(profile.path, downloads);
   await prepare?.(profile.path);
   const installed = relay && (await installExtension(relay, name));
   const folders = installed ? [installed.path, ...extensions] : extensions;
-  const child = spawn(CHROMIUM, chromiumArgs({ profile, extensions: folders, args }), {
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
-  const ownUrl = await debuggingUrl(child, capture(child));
-  return {
-    child,
+  const start = async () => {
+    const child = spawn(CHROMIUM, chromiumArgs({ profile, extensions: folders, args }), {
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    return { child, ownUrl: await debuggingUrl(child, capture(child)) };
+  };
+  const chromium = {
     profile,
     /** The user's download folder. Chromium creates it. */
     downloads,
-    /** Chromium's own debugging port. */
-    ownUrl,
+    /** The browser's process, and Chromium's own debugging port. */
+    ...(await start()),
+    /** Starts the browser again, with the same profile, after it was killed. */
+    async startAgain() {
+      Object.assign(chromium, await start());
+    },
     async stop() {
-      await endProcess(child);
+      await endProcess(chromium.child);
       await profile.remove();
       await installed?.remove();
     },
   };
+  return chromium;
 }
 
 /** A relay and a Chromium, connected by the extension. */

@@ -12,6 +12,7 @@ export async function connectRaw(url) {
   const socket = new WebSocket(url, { maxPayload: 256 << 20 });
   const events = [];
   const messages = [];
+  const sent = [];
   const pending = new Map();
   let lastId = 0;
   socket.on('message', (data) => {
@@ -30,13 +31,19 @@ export async function connectRaw(url) {
     events,
     /** Every message received, events and replies, in order. */
     messages,
+    /** Every request, in order. */
+    sent,
     /** Resolves with the whole reply, whether it is a result or an error. */
     request: (method, params = {}, sessionId = undefined) =>
       new Promise((resolve) => {
         lastId += 1;
         pending.set(lastId, resolve);
-        socket.send(JSON.stringify({ id: lastId, method, params, sessionId }));
+        const request = { id: lastId, method, params, sessionId };
+        sent.push(request);
+        socket.send(JSON.stringify(request));
       }),
+    /** Sends a text as it is, and expects nothing. */
+    raw: (text) => socket.send(text),
     /** Resolves with the result, and throws an error reply. */
     async send(method, params = {}, sessionId = undefined) {
       const { result, error } = await client.request(method, params, sessionId);

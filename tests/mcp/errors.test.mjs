@@ -89,6 +89,36 @@ test('says what happened, where in the code, and what to do next', async () => {
   }
 });
 
+test('names what is most like an element that was not found', async () => {
+  await run(`await page.goto('about:blank'); await page.setContent(\`<h1>Checkout</h1><button>Place order</button><button>Cancel</button>
+    <button id=off disabled>Pay now</button><input placeholder="Search products"><a href="#">Orders</a>
+    <iframe srcdoc="<button>Apply voucher</button>"></iframe>\`)`);
+  const wait = '{ timeout: 200 }';
+  for (const [code, closest] of [
+    [`page.getByRole('button', { name: 'Order now' }).click(${wait})`, 'button "Place order" ['],
+    [`page.getByRole('button', { name: /submit/i }).click(${wait})`, 'button "Place order" ['],
+    [`page.getByText('Your orders').click(${wait})`, 'link "Orders" ['],
+    [`page.getByPlaceholder('Find products').fill('x', ${wait})`, 'textbox "Search products" ['],
+    [`page.click('#place-order-button', ${wait})`, 'button "Place order" ['],
+    [
+      `page.frameLocator('iframe').getByText('Voucher').nth(1).click(${wait})`,
+      'button "Apply voucher" [',
+    ],
+  ]) {
+    const { text } = await fails(`await ${code}`);
+    assert.ok(text.includes(`\nClosest on the page: ${closest}`), `${code}: ${text}`);
+    const [, ref] = /\[ref=(\w+)\]/.exec(text);
+    assert.equal((await run(`page.locator('aria-ref=${ref}').count()`)).text, '1');
+  }
+  const disabled = await fails(`await page.locator('#off').click(${wait})`);
+  assert.match(disabled.text, /Next: The element is disabled/);
+  assert.doesNotMatch(disabled.text, /Closest/, 'it was found');
+  await run(`await page.setContent('<button hidden>Save</button><h1>Nothing here</h1>')`);
+  assert.match((await fails(`await page.getByText('Save').click(${wait})`)).text, /but hidden/);
+  const nothing = await fails(`await page.getByText('Download').click(${wait})`);
+  assert.doesNotMatch(nothing.text, /Closest/);
+});
+
 test('agents ask the user, and shell users act themselves', async () => {
   const { explain } = await import(path.join(await runnerFolder(), 'explain.mjs'));
   const nextFor = (audience, { message = '', lost, hasCrashed = false }) =>

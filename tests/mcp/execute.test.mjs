@@ -138,6 +138,75 @@ test('restores overwritten names in the next call, and keeps what the code added
   assert.equal(images.length, 1);
 });
 
+test('code that changes built-ins makes no error look like a success, and no value like another', async () => {
+  const before = await run('page.url(); pages().length');
+  for (const changes of [
+    ['Promise.prototype.then = null'],
+    [
+      'Promise.prototype.then = (resolve) => resolve("fine")',
+      'Promise.prototype.constructor = null',
+      'Reflect.defineProperty(Promise, Symbol.species, { get: () => null })',
+      'Reflect.defineProperty(Promise.prototype, "then", { value: null })',
+      'const own = page.title()',
+      'own.constructor.resolve = own.constructor.race = own.constructor.prototype.catch = null',
+      'Object.getPrototypeOf(page.title()).then = null',
+    ],
+    [
+      'Array.prototype.every = Array.prototype.includes = () => true',
+      'Array.prototype.map = () => []',
+      'Array.prototype[Symbol.iterator] = null',
+    ],
+    [
+      'Object.prototype.toJSON = Array.prototype.toJSON = () => "fine"',
+      'JSON.stringify = () => "fine"',
+    ],
+    [
+      'Error.prepareStackTrace = () => { throw 1 }',
+      'Error.prototype.toString = null',
+      'Object.prototype.name = "fine"',
+      'Function.prototype.call = Function.prototype.apply = null',
+    ],
+  ]) {
+    const change = changes.join('; ');
+    await run(`${change}; undefined`);
+    const click = await fails('await page.locator("nothing").click({ timeout: 50 })');
+    assert.match(click.text, /Timeout 50ms exceeded/, change);
+    assert.match((await fails('throw new Error("mine")')).text, /Error: mine/, change);
+    assert.match((await fails('await Promise.reject(new TypeError("own"))')).text, /own/, change);
+    assert.equal((await run('[{ a: 1 }, ["b", null]]')).text, '[{"a":1},["b",null]]', change);
+    assert.equal((await run('pages().length')).text, before.text, change);
+    assert.ok(!(await agent.reset()).isError, change);
+  }
+});
+
+test('shows a long array of nothing without reading all of it', async () => {
+  assert.equal((await run('new Array(2 ** 32 - 1)')).text, '[ <4294967295 empty items> ]');
+});
+
+test('lets packages extend promises, and change those of their own', async () => {
+  const { text } = await run(`'use strict';
+    Promise.delay = (ms) => new Promise((resolve) => setTimeout(resolve, ms, 'waited'));
+    Promise.prototype.tap = function (use) { return this.then((value) => (use(value), value)); };
+    function Old() {}
+    Old.prototype = Object.create(Promise.prototype);
+    Old.prototype.constructor = Old;
+    Old.prototype.then = function (resolve) { resolve('old'); };
+    class Own extends Promise {}
+    Own.resolve = (value) => new Own((resolve) => resolve([value]));
+    const changed = Promise.resolve(1);
+    changed.then = (resolve) => resolve('changed');
+    changed.constructor = Own;
+    const ofPlaywright = page.title();
+    ofPlaywright.then = (resolve) => resolve('its own');
+    ofPlaywright.constructor.delay = Promise.delay;
+    console.log(Promise.resolve(1));
+    [await Promise.delay(1), await Promise.resolve(2).tap((value) => console.log(value)), await new Old(),
+      await Own.resolve(3), Own.resolve(4).then(String) instanceof Own, await changed, await ofPlaywright]`);
+  assert.match(text, /^Promise \{\s+1\b/);
+  assert.equal(text.split('\n').at(-1), '["waited",2,"old",[3],true,"changed","its own"]');
+  assert.match((await fails('await Promise.delay(1); throw new Error("mine")')).text, /mine/);
+});
+
 test("takes over a tab of the user by its URL and touches none of the user's other tabs", async () => {
   await openTabs(shared.chain, [
     shared.site.url('/other?mine'),

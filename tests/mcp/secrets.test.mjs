@@ -14,9 +14,19 @@ const LOGIN = `<title>Log in</title><form action="/welcome">
   <input id="user" name="user"><input id="password" name="password"><button>Log in</button></form>`;
 
 const received = [];
+const echo = (request, response) => {
+  const parts = [];
+  request.on('data', (part) => parts.push(part));
+  request.on('end', () => {
+    const body = Buffer.concat(parts).toString();
+    received.push([request.headers.authorization, body]);
+    response.setHeader('content-type', 'text/plain').end(`received ${body}`);
+  });
+};
 const shared = useChain({
   pages: {
     '/': LOGIN,
+    '/echo': echo,
     '/welcome': (request, response) => {
       received.push(new URL(request.url, 'http://x').searchParams.get('password'));
       response.setHeader('content-type', 'text/html').end('<title>Welcome</title>');
@@ -73,8 +83,78 @@ test('a secret is typed into the page and masked everywhere else', async () => {
       `await page.locator('button').click(); await page.waitForURL('**/welcome*'); page.url()`,
     );
     assert.deepEqual(received, [PASSWORD]);
+    received.length = 0;
     assert.ok(!/correct|horse|battery/.test(text), text);
     await run('await page.close()');
+  });
+});
+
+test('a secret can be sent in the headers and the body of a request, as its format wants it', async () => {
+  const file = await secretsFile(`PASSWORD=${PASSWORD}\nPIN=${PIN}\n`);
+  const json = JSON.stringify({ password: PASSWORD });
+  const form = new URLSearchParams({ password: PASSWORD }).toString();
+  const decoded = (text) => Object.fromEntries(new URLSearchParams(text));
+  const url = shared.site.url('/echo');
+  await withAgent({ args: ['--secrets', file] }, async (agent) => {
+    await agent.execute(`await page.goto('${shared.site.url('/')}')`);
+    for (const [code, body, authorization] of [
+      [`fetch('/echo', { body: { password: secret('PASSWORD') } })`, json],
+      [`fetch('/echo', { body: JSON.stringify({ password: secret('PASSWORD') }) })`, json],
+      [`fetch('/echo', { body: new URLSearchParams({ password: secret('PASSWORD') }) })`, form],
+      [
+        `fetch('/echo', { body: 'x', headers: { Authorization: 'Bearer ' + secret('PIN') } })`,
+        'x',
+        `Bearer ${PIN}`,
+      ],
+      [`context.request.post('${url}', { data: { password: secret('PASSWORD') } })`, json],
+      [`context.request.post('${url}', { form: { password: secret('PASSWORD') } })`, form],
+      [`context.request.post('${url}', { data: 'it is ' + secret('PIN') })`, `it is ${PIN}`],
+      [
+        `context.request.post('${url}', { data: 'x', headers: { Authorization: secret('PIN') } })`,
+        'x',
+        PIN,
+      ],
+    ]) {
+      received.length = 0;
+      const { text, isError } = await agent.execute(`await (await ${code}).text()`);
+      assert.ok(!isError, text);
+      assert.ok(!/horse|97351/.test(text), text);
+      const [[header, sent]] = received;
+      assert.equal(header, authorization, code);
+      assert.deepEqual(body === form ? decoded(sent) : sent, body === form ? decoded(form) : body);
+    }
+    received.length = 0;
+    await agent.execute('await page.close()');
+  });
+});
+
+test('a secret anywhere else is refused, and its placeholder is not sent', async () => {
+  const file = await secretsFile(`PASSWORD=${PASSWORD}\n`);
+  const url = shared.site.url('/echo');
+  await withAgent({ args: ['--secrets', file] }, async (agent) => {
+    await agent.execute(`await page.goto('${shared.site.url('/')}')`);
+    received.length = 0;
+    for (const code of [
+      `page.goto('${url}?p=' + secret('PASSWORD'))`,
+      `page.goto('${url}?p=' + encodeURIComponent(secret('PASSWORD')))`,
+      `fetch('/echo?p=' + secret('PASSWORD'))`,
+      `context.request.get('${url}', { params: { p: secret('PASSWORD') } })`,
+      `context.request.get('${url}', { headers: { Authorization: 'Basic ' + btoa('u:' + secret('PASSWORD')) } })`,
+      `page.evaluate((text) => { document.title = text }, { text: [secret('PASSWORD')] })`,
+      `page.setContent('<p>' + secret('PASSWORD'))`,
+      `page.getByText(secret('PASSWORD')).click()`,
+    ]) {
+      const { text, isError } = await agent.execute(`await ${code}`);
+      assert.ok(isError, `${code}: ${text}`);
+      assert.match(
+        text,
+        /secret\('(PASSWORD|…)'\) can be typed .* or sent in the headers or the body/,
+      );
+    }
+    assert.deepEqual(received, []);
+    const { text: title } = await agent.execute('page.title()');
+    assert.equal(title, 'Log in');
+    await agent.execute('await page.close()');
   });
 });
 

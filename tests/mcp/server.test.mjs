@@ -6,6 +6,7 @@ import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
 import http from 'node:http';
 import path from 'node:path';
+import readline from 'node:readline';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -70,6 +71,47 @@ test('works with the MCP inspector', async () => {
     'code=return 6 * 7',
   );
   assert.deepEqual(content, [{ type: 'text', text: '42' }]);
+});
+
+test('serves an agent whatever comes before `initialize`, and whatever it sends that is no message', async () => {
+  const { home, port } = shared.chain.relay;
+  const child = spawn(TABWIRE, ['mcp', '--port', String(port)], {
+    env: { ...process.env, TABWIRE_HOME: home.path },
+  });
+  try {
+    const replies = new Map();
+    readline.createInterface({ input: child.stdout }).on('line', (line) => {
+      const message = JSON.parse(line);
+      replies.set(message.id, message);
+    });
+    const send = (...lines) => child.stdin.write(lines.map((line) => `${line}\n`).join(''));
+    const request = (id, method, params = {}) =>
+      JSON.stringify({ jsonrpc: '2.0', id, method, params });
+    const replyTo = (id) => until(`the reply to request ${id}`, () => replies.get(id));
+    const stray = [
+      '{"jsonrpc":"2.0","method":"notifications/initialized"}',
+      '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":70}}',
+      '{"jsonrpc":"2.0","method":"unknown/notification"}',
+      '{"jsonrpc":"2.0","id":70,"result":{}}',
+      '{"jsonrpc":"2.0","id":71,"error":{"code":1,"message":"x"}}',
+    ];
+    const malformed = ['no JSON', '', '[]', '1', 'null', '{}', '{"jsonrpc":"2.0","method'];
+    send(...stray, ...malformed, ...stray, request(1, 'ping'));
+    assert.deepEqual((await replyTo(1)).result, {});
+    send(request(2, 'tools/list'), ...stray, '{"jsonrpc":"2.0","id":3,"broken', ...stray);
+    assert.ok((await replyTo(2)).error);
+    assert.ok((await replyTo(3)).error);
+    const clientInfo = { name: 'tests', version: '1' };
+    const params = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo };
+    send(request(4, 'initialize', params), ...stray, ...malformed, request(5, 'tools/list'));
+    assert.equal((await replyTo(4)).result.serverInfo.name, 'tabwire');
+    assert.equal((await replyTo(5)).result.tools.length, 2);
+    child.stdin.end();
+    const [code] = await once(child, 'exit');
+    assert.equal(code, 0);
+  } finally {
+    await endProcess(child);
+  }
 });
 
 /** Starts the server over HTTP, and runs `use` with its URL and the token. */
@@ -138,6 +180,37 @@ test('over HTTP, serves a client with the token', () =>
     assert.equal((await remote.execute(code)).text, 'Far');
     assert.equal((await remote.execute('state.n')).text, '1');
     await remote.stop();
+  }));
+
+test('over HTTP, limits how many agents can be connected', () =>
+  withHttpServer(async (url, token) => {
+    const headers = {
+      authorization: `Bearer ${token}`,
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+    };
+    const clientInfo = { name: 'tests', version: '1' };
+    const params = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo };
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params });
+    const connect = async () => {
+      const response = await fetch(url, { method: 'POST', headers, body });
+      return {
+        status: response.status,
+        id: response.headers.get('mcp-session-id'),
+        text: await response.text(),
+      };
+    };
+    const connected = [];
+    for (let number = 0; number < 64; number += 1) {
+      connected.push(await connect());
+    }
+    assert.ok(connected.every(({ status, id }) => status === 200 && id));
+    const refused = await connect();
+    assert.equal(refused.status, 500);
+    assert.match(refused.text, /64 agents are connected to this server.* End one of them/);
+    const session = { ...headers, 'mcp-session-id': connected[0].id };
+    assert.ok((await fetch(url, { method: 'DELETE', headers: session })).ok);
+    assert.equal((await connect()).status, 200);
   }));
 
 test('over HTTP, listens on this machine only', () =>

@@ -89,6 +89,37 @@ test('prints the whole output, and fails if even a shell cannot have all of it',
   );
 });
 
+test(
+  'text of a page cannot control the terminal, and programs get it as it is',
+  { skip: process.platform !== 'linux' },
+  async () => {
+    const code = [
+      'await page.setContent("<title>T \\u009b2J</title><p>\\u202e</p>")',
+      'console.log(await page.title(), await page.textContent("p"))',
+      'console.log("\\x1b]0;E\\x07")',
+    ].join('; ');
+    const piped = await tabwire(['exec', '-e', code]);
+    assert.equal(piped.stdout, 'T \u009b2J \u202e\n\x1b]0;E\x07\n');
+
+    const onTerminal = async (...args) => {
+      const command = [TABWIRE, ...args].map((word) => `'${word}'`).join(' ');
+      const env = { ...process.env, TABWIRE_HOME: shared.chain.relay.home.path };
+      const terminal = spawn('script', ['-qec', command, '/dev/null'], { env, stdio: 'pipe' });
+      let shown = '';
+      terminal.stdout.setEncoding('utf8').on('data', (data) => (shown += data));
+      await once(terminal, 'close');
+      return shown.replaceAll('\r\n', '\n');
+    };
+    const shown = await onTerminal('exec', '-e', code);
+    assert.ok(shown.includes('T \\u009b2J \\u202e\n'), JSON.stringify(shown));
+    assert.ok(shown.includes('\\u001b]0;E\\u0007'), JSON.stringify(shown));
+    assert.doesNotMatch(shown, /[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]/);
+    const json = await onTerminal('exec', '--json', '-e', '"\\u009b \\u202e"');
+    assert.ok(json.includes('\\u009b \\u202e'), JSON.stringify(json));
+    assert.equal(JSON.parse(json).text, '\u009b \u202e\n'.trimEnd());
+  },
+);
+
 test('exits with different codes for errors in the code, in the set-up, and timeouts', async () => {
   const thrown = await tabwire(['exec', '-e', 'throw new Error("mine")']);
   assert.equal(thrown.code, 1);

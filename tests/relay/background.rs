@@ -2,8 +2,10 @@
 
 use std::fs;
 use std::net::TcpListener;
+use std::process::Stdio;
+use std::time::Duration;
 
-use tabwire_tests::{run, until};
+use tabwire_tests::{binary, run, until};
 use tempfile::TempDir;
 
 fn free_port() -> String {
@@ -26,6 +28,32 @@ fn reports_why_a_relay_in_the_background_does_not_start() {
     );
     let output = fs::read_to_string(output).unwrap();
     assert!(output.contains("'nonsense'"), "{output}");
+}
+
+/// A shell that reads the output of a command would otherwise wait until the relay ends.
+#[tokio::test]
+async fn relay_in_the_background_keeps_nothing_that_its_starter_inherited() {
+    let folder = TempDir::new().unwrap();
+    let home = folder.path().join("home");
+    let script = r#""$0" launch /missing/browser --port "$1" 3>&1 4>&1 7>&1 9>&1 >/dev/null 2>&1"#;
+    let output = tokio::process::Command::new("sh")
+        .args(["-c", script, binary().to_str().unwrap(), &free_port()])
+        .env("TABWIRE_HOME", &home)
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
+        .output();
+    // Ends when nobody has the pipe any more.
+    let ended = tokio::time::timeout(Duration::from_secs(30), output).await;
+    let status = run(&home, &["status", "--json"], &[]);
+    let stopped = run(&home, &["stop", "--relay"], &[]);
+    ended
+        .expect("the relay and its watchdog close the pipe")
+        .unwrap();
+    assert_eq!(
+        (status.code, stopped.code),
+        (Some(0), Some(0)),
+        "the relay was still running: {status:?}"
+    );
 }
 
 /// Each start empties the output of the one before, and the log goes on.

@@ -6,10 +6,9 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use futures_util::future::join_all;
 use rustix::process::Signal;
 use serde_json::json;
-use tabwire_tests::{Client, Exit, Relay, StartOptions, http, run};
+use tabwire_tests::{Client, Exit, Relay, StartOptions, run};
 use tempfile::TempDir;
 
 use crate::setup::start;
@@ -27,7 +26,7 @@ fn set_mode(path: &Path, mode: u32) {
 }
 
 /// The names of the files in a folder, sorted.
-fn names_in(folder: &Path) -> Vec<String> {
+pub fn names_in(folder: &Path) -> Vec<String> {
     let mut names: Vec<String> = fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -45,7 +44,7 @@ fn create_home(mode: u32) -> (Arc<TempDir>, PathBuf) {
     (folder, home)
 }
 
-async fn start_in(folder: &Arc<TempDir>) -> Result<Relay, Exit> {
+pub async fn start_in(folder: &Arc<TempDir>) -> Result<Relay, Exit> {
     Relay::try_start(StartOptions {
         home: Some(folder.clone()),
         ..StartOptions::default()
@@ -155,6 +154,66 @@ async fn refuses_a_token_that_is_a_symbolic_link() {
 }
 
 #[tokio::test]
+async fn refuses_a_token_that_others_may_have_written() {
+    let stopped = Relay::start(&[]).await.stop(Signal::TERM).await;
+    let file = stopped.home.join("auth-token");
+    set_mode(&file, 0o666);
+    let exit = refused_in(&stopped.folder).await;
+    assert!(
+        exit.stderr.contains("other users can write to it")
+            && exit.stderr.contains("Remove it to get a new token"),
+        "{exit:?}"
+    );
+    assert_eq!(mode(&file), 0o666);
+    set_mode(&file, 0o600);
+    let other = stopped.folder.path().join("other");
+    fs::hard_link(&file, &other).unwrap();
+    let exit = refused_in(&stopped.folder).await;
+    assert!(exit.stderr.contains("hard link"), "{exit:?}");
+    fs::remove_file(&other).unwrap();
+    start_in(&stopped.folder).await.unwrap();
+}
+
+#[tokio::test]
+async fn believes_no_file_of_the_home_through_a_link() {
+    let relay = Relay::start(&[]).await;
+    let elsewhere = relay.home().with_file_name("elsewhere");
+    let to_link = |name: &str| {
+        let file = relay.home().join(name);
+        fs::rename(&file, &elsewhere).unwrap();
+        symlink(&elsewhere, &file).unwrap();
+        file
+    };
+    let back = |file: PathBuf| fs::rename(&elsewhere, file).unwrap();
+    let command = |arguments: &[&str]| run(&relay.home(), arguments, &[]);
+    relay.installation();
+
+    let file = to_link("state.json");
+    assert!(command(&["status"]).stdout.contains("No relay is running"));
+    back(file);
+    let file = to_link("cdp-url");
+    let exit = command(&["cdp-url"]);
+    assert!(
+        exit.code == Some(1) && exit.stderr.contains("symbolic link"),
+        "{exit:?}"
+    );
+    back(file);
+    for name in ["paired.json", "paired.lock"] {
+        let file = to_link(name);
+        let exit = command(&["pair"]);
+        assert!(
+            exit.code == Some(1)
+                && exit
+                    .stderr
+                    .contains(&format!("{name}: it is a symbolic link")),
+            "{exit:?}"
+        );
+        back(file);
+    }
+    assert_eq!(command(&["status"]).code, Some(0));
+}
+
+#[tokio::test]
 async fn refuses_an_invalid_token_file_and_keeps_it() {
     let (folder, home) = create_home(0o700);
     let file = home.join("auth-token");
@@ -208,6 +267,31 @@ async fn refuses_a_home_that_others_can_write_to_and_keeps_its_mode() {
 }
 
 #[tokio::test]
+async fn refuses_a_home_below_a_folder_that_others_can_change() {
+    let folder = Arc::new(TempDir::new().unwrap());
+    let parent = folder.path().to_owned();
+    for open in [0o777, 0o757] {
+        set_mode(&parent, open);
+        let exit = refused_in(&folder).await;
+        let remedy = format!("Run `chmod go-w {}`", parent.display());
+        assert!(
+            exit.stderr.contains("Other users can write to") && exit.stderr.contains(&remedy),
+            "{exit:?}"
+        );
+    }
+    if rustix::process::geteuid().is_root() {
+        set_mode(&parent, 0o755);
+        std::os::unix::fs::chown(&parent, Some(4_000_000), None).unwrap();
+        let exit = refused_in(&folder).await;
+        assert!(exit.stderr.contains("belongs to another user"), "{exit:?}");
+        std::os::unix::fs::chown(&parent, Some(0), None).unwrap();
+    }
+    // As /tmp: nobody else can rename what is in it.
+    set_mode(&parent, 0o1777);
+    start_in(&folder).await.unwrap();
+}
+
+#[tokio::test]
 async fn refuses_a_home_that_is_a_link_or_a_file() {
     let folder = Arc::new(TempDir::new().unwrap());
     let (home, target) = (folder.path().join("home"), folder.path().join("elsewhere"));
@@ -221,26 +305,6 @@ async fn refuses_a_home_that_is_a_link_or_a_file() {
     fs::remove_file(&home).unwrap();
     fs::write(&home, "").unwrap();
     refused_in(&folder).await;
-}
-
-#[tokio::test]
-async fn fifty_simultaneous_starts_agree_on_one_token() {
-    let folder = Arc::new(TempDir::new().unwrap());
-    let relays = join_all((0..50).map(|_| start_in(&folder))).await;
-    let relays: Vec<Relay> = relays.into_iter().map(Result::unwrap).collect();
-    let path = format!("/browsers?token={}", relays[0].token());
-    let statuses = join_all(
-        relays
-            .iter()
-            .map(async |relay| http::get(relay.port, &path, &[]).await.status),
-    )
-    .await;
-    assert_eq!(statuses, [200; 50]);
-    assert_eq!(
-        names_in(&relays[0].home()),
-        ["auth-token", "cdp-url", "relay.log", "state.json"],
-        "no temporary files are left"
-    );
 }
 
 #[tokio::test]
@@ -264,52 +328,6 @@ async fn signals_close_connections_and_remove_the_files() {
 }
 
 #[tokio::test]
-async fn second_relay_in_a_home_leaves_the_files_of_the_first() {
-    let first = Relay::start(&[]).await;
-    let files = || {
-        ["state.json", "cdp-url"].map(|name| fs::read_to_string(first.home().join(name)).unwrap())
-    };
-    let before = files();
-    let mut second = start_in(&first.shared_home()).await.unwrap();
-    let notice = format!(
-        "this home's files belong to the relay on port {} (process {}).",
-        first.port,
-        first.pid()
-    );
-    assert_eq!(
-        second.stdout().matches(&notice).count(),
-        1,
-        "{}",
-        second.stdout()
-    );
-    assert!(second.is_alive().await);
-    Client::connect_with(second.port, &second.token()).await;
-    assert_eq!(files(), before);
-    second.stop(Signal::TERM).await;
-    assert_eq!(files(), before);
-}
-
-#[tokio::test]
-async fn next_relay_takes_over_the_files_of_one_that_ended() {
-    for signal in [Signal::TERM, Signal::KILL] {
-        let first = Relay::start(&[]).await;
-        let second = start_in(&first.shared_home()).await.unwrap();
-        first.stop(signal).await;
-        let third = start_in(&second.shared_home()).await.unwrap();
-        let url = fs::read_to_string(third.home().join("cdp-url")).unwrap();
-        assert!(
-            url.contains(&format!(":{}/", third.port)),
-            "{signal:?}: {url}"
-        );
-        second.stop(Signal::TERM).await;
-        assert!(
-            third.home().join("state.json").exists(),
-            "a relay removes only its own files"
-        );
-    }
-}
-
-#[tokio::test]
 async fn no_cdp_url_file_option_leaves_out_the_cdp_url() {
     let relay = Relay::start(&["--no-cdp-url-file"]).await;
     assert!(!relay.home().join("cdp-url").exists());
@@ -318,36 +336,5 @@ async fn no_cdp_url_file_option_leaves_out_the_cdp_url() {
         relay.stdout().contains("not written to a file"),
         "{}",
         relay.stdout()
-    );
-}
-
-#[tokio::test]
-async fn names_the_process_that_uses_the_port_and_leaves_it_alone() {
-    let mut holder = Relay::start(&[]).await;
-    let port = holder.port.to_string();
-    for home in [None, Some(holder.shared_home())] {
-        let exit = Relay::try_start(StartOptions {
-            arguments: &["--port", &port],
-            home,
-            ..StartOptions::default()
-        })
-        .await
-        .err()
-        .expect("the relay must not start");
-        assert_eq!(exit.code, Some(1));
-        let expected = format!(
-            "Port {port} is in use by process {} (tabwire)",
-            holder.pid()
-        );
-        assert!(
-            exit.stderr.contains(&expected) && exit.stderr.contains("--port"),
-            "{exit:?}"
-        );
-        assert!(holder.is_alive().await);
-    }
-    let url = fs::read_to_string(holder.home().join("cdp-url")).unwrap();
-    assert!(
-        url.contains(&format!(":{port}/")),
-        "the holder keeps its files"
     );
 }

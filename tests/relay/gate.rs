@@ -43,7 +43,7 @@ async fn accepts_only_its_own_extension() {
     let two_origins = [("Origin", own.as_str()), ("Origin", "https://example.com")];
     for (headers, status) in [
         (&[][..], 403),
-        (&two_origins, 403),
+        (&two_origins, 400),
         (&[("Origin", own.as_str())], 101),
     ] {
         assert_eq!(
@@ -157,7 +157,6 @@ async fn requires_exactly_one_own_host() {
     for request in [
         "GET / HTTP/1.1\r\n\r\n",
         "GET / HTTP/1.0\r\n\r\n",
-        &format!("GET / HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nHost: example.com\r\n\r\n"),
         &format!("GET http://example.com/ HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n"),
     ] {
         let (_, response) = http::exchange(port, request).await;
@@ -170,6 +169,37 @@ async fn requires_exactly_one_own_host() {
     ] {
         let response = http::get(port, "/", &[("Host", &host)]).await;
         assert_eq!(response.status, 200, "{host}");
+    }
+}
+
+#[tokio::test]
+async fn refuses_repeated_headers_on_every_route_and_upgrade() {
+    let relay = Relay::start(&[]).await;
+    let (port, cdp, origin) = (relay.port, relay.cdp_path(), extension_origin());
+    let (host, bearer) = (
+        format!("127.0.0.1:{port}"),
+        format!("Bearer {}", relay.token()),
+    );
+    for repeated in [
+        [("Host", host.as_str()), ("Host", host.as_str())],
+        [("Host", &host), ("Host", "example.com")],
+        [("Sec-Fetch-Site", "none"), ("Sec-Fetch-Site", "cross-site")],
+        [
+            ("Authorization", &bearer),
+            ("Authorization", "Bearer wrong"),
+        ],
+        [("Origin", &origin), ("Origin", "https://example.com")],
+    ] {
+        for path in ["/", "/client-slot", "/json/list", "/nothing"] {
+            let response = http::get(port, path, &repeated).await;
+            assert_eq!(response.status, 400, "{path} {repeated:?}");
+            let error = response.json()["error"].as_str().unwrap().to_owned();
+            assert!(error.contains(&repeated[0].0.to_lowercase()), "{error}");
+        }
+        for path in [&cdp, "/extension"] {
+            let status = upgrade_status(port, path, &repeated).await;
+            assert_eq!(status, 400, "{path} {repeated:?}");
+        }
     }
 }
 

@@ -37,6 +37,21 @@ impl Browsers {
         }
     }
 
+    /// Launched when a client needs it.
+    async fn on_demand() -> Self {
+        let program = Program::new(WITH_EXTENSION);
+        let relay = Relay::start(&["--launch", &program.path.display().to_string()]).await;
+        Self { relay, program }
+    }
+
+    /// Returns when the program was started this often.
+    async fn until_started(&self, count: usize) -> u32 {
+        until("the browser was started", async || {
+            self.program.pids().get(count.checked_sub(1)?).copied()
+        })
+        .await
+    }
+
     fn options(&self, profile: ProfileChoice, name: Option<&str>) -> LaunchOptions {
         LaunchOptions {
             browser: Some(self.program.path.display().to_string()),
@@ -108,6 +123,43 @@ impl Browsers {
 
 async fn report(outcome: JoinHandle<io::Result<LaunchReport>>) -> LaunchReport {
     within("the launch ends", outcome).await.unwrap().unwrap()
+}
+
+#[tokio::test]
+async fn client_is_connected_while_the_browser_launched_for_it_lists_its_tabs() {
+    let browsers = Browsers::on_demand().await;
+    let starting = async {
+        let extension = browsers.connect(1).await;
+        extension.hold("listTabs");
+        extension
+    };
+    let (mut client, mut extension) = tokio::join!(Client::connect(&browsers.relay), starting);
+    let list = extension.held_call("listTabs").await;
+    let targets = client.send(None, "Target.getTargets", json!({})).await;
+    extension.reply(&list, json!({ "tabs": [tab(1)] })).await;
+    let targets = client.reply_to(targets).await.unwrap();
+    assert_eq!(targets["targetInfos"].as_array().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn client_that_waits_for_a_launch_that_hangs_gets_the_restarted_browser() {
+    let browsers = Browsers::on_demand().await;
+    let connecting = Client::connect(&browsers.relay);
+    let (mut client, extension) = tokio::join!(connecting, browsers.connect(1));
+    browsers.relay.until_extension(true).await;
+    let first = browsers.until_started(1).await;
+    kill_process_group(to_pid(first), Signal::KILL).unwrap();
+    extension.drop_connection().await;
+    browsers.relay.until_extension(false).await;
+    let targets = client.send(None, "Target.getTargets", json!({})).await;
+    browsers.until_started(2).await;
+    let (port, token) = (browsers.relay.port, token(&browsers.relay));
+    let restarting = tokio::spawn(async move { control::restart(port, &token, None).await });
+    let third = browsers.until_started(3).await;
+    let _extension = browsers.connect(1).await;
+    assert_eq!(report(restarting).await.pid, third);
+    let targets = client.reply_to(targets).await.unwrap();
+    assert_eq!(targets["targetInfos"].as_array().unwrap().len(), 1);
 }
 
 #[tokio::test]

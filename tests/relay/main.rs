@@ -39,6 +39,7 @@ mod secrecy;
 mod service;
 mod sessions;
 mod setup;
+mod shared_home;
 mod slots;
 mod targets;
 mod waking;

@@ -39,9 +39,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use emit::out::Out;
 use ids::{ClientId, IdSource, TabId};
 use model::World;
+use model::clock::Clock;
 
 pub struct Core {
     config: Config,
+    clock: Clock,
     /// What the core knows.
     world: World,
     /// What the core does.
@@ -51,14 +53,21 @@ pub struct Core {
 impl Core {
     pub fn new(config: Config) -> Self {
         let mut ids = IdSource::new(config.seed);
+        let mut world = World::new(&mut ids, config.emulates_focus);
+        if config.launch_timeout.is_none() {
+            world.link.await_return(config.start_timeout);
+        }
         Self {
-            world: World::new(&mut ids),
+            world,
             out: Out::new(&config, ids),
             config,
+            clock: Clock::default(),
         }
     }
 
+    /// `now`: the time outside, which must not go back.
     pub fn handle(&mut self, now: Now, input: Input<'_>) {
+        let now = self.clock.advance(now, self.next_deadline());
         self.out.now = now;
         match input {
             Input::ClientOpened {
@@ -97,6 +106,10 @@ impl Core {
             self.world.link.on_message();
             return self.on_cdp_event(&event);
         }
+        if let Some(reply) = wire::LongReply::parse(text) {
+            self.world.link.on_message();
+            return self.on_reply(ids::CallId(reply.id), Ok(reply.result));
+        }
         match wire::parse_frame(text) {
             Ok(messages) => {
                 for message in messages {
@@ -130,6 +143,10 @@ impl Core {
 
     /// When `TimeoutReached` is due next.
     pub fn poll_timeout(&self) -> Option<Now> {
+        self.next_deadline().map(|due| self.clock.to_real(due))
+    }
+
+    fn next_deadline(&self) -> Option<Now> {
         let calls = self.out.calls.next_deadline();
         let link = self.world.link.next_deadline();
         [calls, link].into_iter().flatten().min()

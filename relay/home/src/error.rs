@@ -17,14 +17,25 @@ pub enum Error {
     OtherOwner(PathBuf),
     #[error("Other users can write to {}. Set TABWIRE_HOME to a folder of your own.", .0.display())]
     WritableByOthers(PathBuf),
+    #[error("{} belongs to another user, who could put another folder in place of your Tabwire home below it. Set TABWIRE_HOME to a folder elsewhere.", .0.display())]
+    AncestorOfOther(PathBuf),
+    #[error("Other users can write to {folder}, and could put another folder in place of your Tabwire home below it. Run `chmod go-w {folder}`, or set TABWIRE_HOME to a folder elsewhere.", folder = .0.display())]
+    AncestorWritable(PathBuf),
     #[error("Cannot {action} {}: {reason}.", path.display())]
     Io {
         action: &'static str,
         path: PathBuf,
         reason: io::Error,
     },
-    #[error("Cannot use {}: {fault}.", path.display())]
+    #[error("Cannot use {}: {fault}. Remove it to get a new token.", path.display())]
     Token { path: PathBuf, fault: TokenFault },
+    #[error("Cannot use {}: {fault}. Remove it{remedy}.", path.display())]
+    File {
+        path: PathBuf,
+        fault: FileFault,
+        /// What to do beside removing it.
+        remedy: &'static str,
+    },
     #[error("Cannot use {}: {reason}. Remove it and pair your browsers again.", path.display())]
     Paired {
         path: PathBuf,
@@ -32,20 +43,32 @@ pub enum Error {
     },
 }
 
+/// Why a file is rejected.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FileFault {
+    #[error("it is a symbolic link")]
+    SymbolicLink,
+    #[error("it is the same file as another one, by a hard link")]
+    HardLink,
+    #[error("it is not a regular file")]
+    NotAFile,
+    #[error("it belongs to another user")]
+    OtherOwner,
+    #[error("other users can write to it")]
+    WritableByOthers,
+    #[error("{0}")]
+    Io(#[from] io::Error),
+}
+
 /// Why the token file is rejected.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TokenFault {
-    #[error("it is a symbolic link. Remove it to get a new token")]
-    SymbolicLink,
-    #[error("it is not a regular file. Remove it to get a new token")]
-    NotAFile,
-    #[error("it belongs to another user. Remove it to get a new token")]
-    OtherOwner,
-    #[error("it does not contain a token. Remove it to get a new token")]
+    #[error("it does not contain a token")]
     Malformed,
-    #[error("{0}")]
-    Io(#[from] io::Error),
+    #[error(transparent)]
+    File(#[from] FileFault),
 }
 
 impl Error {

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
+use crate::ancestors;
 use crate::error::Error;
 use crate::state::State;
 
@@ -41,6 +42,7 @@ impl Home {
         // A folder above it may be a link. Paths in the home are compared with those that were stored,
         // which contain no links.
         let path = fs::canonicalize(&path).map_err(Error::io("inspect", &path))?;
+        ancestors::check(&path)?;
         Ok(Self { path })
     }
 

@@ -1,15 +1,16 @@
 //! Reads and writes `paired.json`. The relay and several commands change it, so each change is made
 //! under a lock.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io;
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::error::Error;
+use crate::error::{Error, FileFault};
 use crate::folder::Home;
 use crate::pairing::Pairings;
+use crate::private_file::{open_to_lock, read_to_string};
 
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 const LOCK_INTERVAL: Duration = Duration::from_millis(5);
@@ -18,12 +19,12 @@ impl Home {
     /// The paired browsers. A missing file means that there are none.
     pub fn pairings(&self) -> Result<Pairings, Error> {
         let path = self.paired_file();
-        match fs::read(&path) {
+        match read_to_string(&path) {
             Ok(text) => {
-                serde_json::from_slice(&text).map_err(|reason| Error::Paired { path, reason })
+                serde_json::from_str(&text).map_err(|reason| Error::Paired { path, reason })
             }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Pairings::default()),
-            Err(error) => Err(Error::io("read", path)(error)),
+            Err(fault) if fault.is_missing() => Ok(Pairings::default()),
+            Err(fault) => Err(rejected(path, fault, " and pair your browsers again")),
         }
     }
 
@@ -31,13 +32,8 @@ impl Home {
     pub fn update_pairings<T>(&self, change: impl FnOnce(&mut Pairings) -> T) -> Result<T, Error> {
         let path = self.paired_file();
         let lock_file = path.with_extension("lock");
-        let lock = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .mode(0o600)
-            .open(&lock_file)
-            .map_err(Error::io("open", &lock_file))?;
+        let lock =
+            open_to_lock(&lock_file).map_err(|fault| rejected(lock_file.clone(), fault, ""))?;
         wait_for(&lock).map_err(Error::io("lock", &lock_file))?;
         let mut pairings = self.pairings()?;
         pairings.forget_unused_codes(now());
@@ -46,6 +42,17 @@ impl Home {
             .map_err(|error| Error::io("write", &path)(error.into()))?;
         self.write_private(&path, &text)?;
         Ok(outcome)
+    }
+}
+
+fn rejected(path: PathBuf, fault: FileFault, remedy: &'static str) -> Error {
+    match fault {
+        FileFault::Io(error) => Error::io("open", path)(error),
+        fault => Error::File {
+            path,
+            fault,
+            remedy,
+        },
     }
 }
 

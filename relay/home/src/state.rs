@@ -2,12 +2,13 @@
 //! the folder, which the kernel releases when the relay's process ends.
 
 use std::fmt;
-use std::fs::{self, File, TryLockError};
+use std::fs::{File, TryLockError};
 
 use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
 
 use crate::folder::Home;
+use crate::private_file::read_to_string;
 
 /// The content of `state.json`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,7 +32,7 @@ impl State {
     }
 
     pub(crate) fn read(home: &Home) -> Option<Self> {
-        serde_json::from_slice(&fs::read(home.state_file()).ok()?).ok()
+        serde_json::from_str(&read_to_string(&home.state_file()).ok()?).ok()
     }
 
     /// Whether the process lives. It may be another one by now, if the relay has exited.

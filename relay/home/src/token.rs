@@ -1,19 +1,18 @@
 //! The secret that admits clients: 32 random bytes, created once, in a file that only its owner can
 //! read.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use rustix::fs::{Mode, OFlags};
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
-use crate::error::{Error, TokenFault};
+use crate::error::{Error, FileFault, TokenFault};
 use crate::folder::Home;
+use crate::private_file::open_to_read;
 
 /// Enough for any token; a larger file is not one.
 const MAX_FILE_SIZE: u64 = 4096;
@@ -75,23 +74,11 @@ fn create(home: &Home, path: &Path) -> io::Result<()> {
 }
 
 fn read(path: &Path) -> Result<String, TokenFault> {
-    let file = open(path)?;
-    let meta = file.metadata()?;
-    if !meta.is_file() {
-        return Err(TokenFault::NotAFile);
-    }
-    if meta.uid() != rustix::process::geteuid().as_raw() {
-        return Err(TokenFault::OtherOwner);
-    }
-    if meta.permissions().mode() & 0o077 != 0 {
-        file.set_permissions(fs::Permissions::from_mode(0o600))?;
-        tracing::warn!(
-            "{} was readable by other users. Its permissions are now 0600. If others use this machine, remove the file to get a new token.",
-            path.display()
-        );
-    }
     let mut text = String::new();
-    file.take(MAX_FILE_SIZE).read_to_string(&mut text)?;
+    open_to_read(path)?
+        .take(MAX_FILE_SIZE)
+        .read_to_string(&mut text)
+        .map_err(FileFault::Io)?;
     let text = text.trim();
     let is_token = URL_SAFE_NO_PAD
         .decode(text)
@@ -99,16 +86,6 @@ fn read(path: &Path) -> Result<String, TokenFault> {
     is_token
         .then(|| text.to_owned())
         .ok_or(TokenFault::Malformed)
-}
-
-fn open(path: &Path) -> Result<File, TokenFault> {
-    // O_NONBLOCK: opening a FIFO must not hang.
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    match rustix::fs::open(path, flags, Mode::empty()) {
-        Ok(descriptor) => Ok(File::from(descriptor)),
-        Err(rustix::io::Errno::LOOP) => Err(TokenFault::SymbolicLink),
-        Err(error) => Err(TokenFault::Io(error.into())),
-    }
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 mod on_demand;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use futures_util::future::join_all;
 use tabwire_home::control::{LaunchOptions, LaunchReport, Ownership, Stopped};
@@ -39,6 +40,8 @@ pub struct Launcher {
     browsers: Mutex<Vec<Launched>>,
     /// What is being launched while `browsers` is locked.
     launching: Launching,
+    /// How often a browser was restarted.
+    restarts: AtomicU32,
 }
 
 impl Launcher {
@@ -63,6 +66,7 @@ impl Launcher {
             ensuring: SharedWork::default(),
             browsers: Mutex::default(),
             launching: Launching::default(),
+            restarts: AtomicU32::new(0),
         }
     }
 
@@ -199,7 +203,10 @@ impl Launcher {
                 (direct.pages().await?.len(), Some(direct.url().port))
             }
         };
-        let Started { ownership, pid } = program.start().await?;
+        // It may have been killed meanwhile. Then the next client that needs it launches it again.
+        let Some(Started { ownership, pid }) = program.running().await else {
+            return Err(Error::BrowserStopped);
+        };
         self.update_name(browser);
         let program = &browser.program;
         Ok(LaunchReport {
@@ -266,7 +273,9 @@ impl Launcher {
 
     /// Stops a browser and launches it again, with the same options. Its clients stay connected.
     pub async fn restart(&self, which: Which<'_>) -> Result<LaunchReport, Error> {
-        // A client may have asked for it to be launched again, and it may hang.
+        // A client may have asked for it to be launched again, and it may hang. The client gets what is
+        // launched now.
+        self.restarts.fetch_add(1, Ordering::Relaxed);
         self.launching.interrupt_again(which);
         let mut browsers = self.browsers().await;
         let at = find(&browsers, which)?;

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use tabwire_home::control::Ownership;
 use tokio::sync::{Mutex, watch};
+use tokio::task::spawn_blocking;
 
 use super::detect::Browser;
 use super::launch::{Access, Launch, RunningBrowser};
@@ -207,13 +208,18 @@ impl Program {
     pub async fn on_connected(&self, ownership: Ownership) {
         self.log("connected", ownership);
         self.note_ready(ownership);
-        self.note_executable(&mut *self.process.lock().await);
+        self.note_executable(&mut *self.process.lock().await).await;
     }
 
-    fn note_executable(&self, process: &mut Process) {
-        if let Process::Launched(_, launched) = process
-            && launched.note_executable()
-        {
+    /// Looks at all processes, so another thread does it.
+    async fn note_executable(&self, process: &mut Process) {
+        let Process::Launched(_, launched) = process else {
+            return;
+        };
+        let mut own = launched.clone();
+        let noting = spawn_blocking(move || own.note_executable().then_some(own));
+        if let Ok(Some(noted)) = noting.await {
+            *launched = noted;
             self.report(launched);
         }
     }

@@ -14,7 +14,6 @@ use std::process::{ChildStdin, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use command_fds::{CommandFdExt as _, FdMapping};
 use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
 use tabwire_home::Home;
@@ -167,19 +166,7 @@ fn retry(pipe: &Mutex<Option<Pipe>>) {
 }
 
 fn start(home: &Home) -> io::Result<ChildStdin> {
-    let nothing = |child_fd| -> io::Result<FdMapping> {
-        let parent_fd = File::open("/dev/null")?.into();
-        Ok(FdMapping {
-            parent_fd,
-            child_fd,
-        })
-    };
-    let mut command = Command::new(std::env::current_exe()?);
-    // A client of `tabwire pipe` must not wait for the watchdog to close the pipe, too.
-    command
-        .fd_mappings(vec![nothing(3)?, nothing(4)?])
-        .map_err(io::Error::other)?;
-    let mut child = command
+    let mut child = Command::new(std::env::current_exe()?)
         .arg(COMMAND)
         .env("TABWIRE_HOME", home.path())
         .current_dir("/")

@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use tabwire_home::{Home, NameFault, Token};
+use tabwire_home::{Home, NameFault, Token, read_to_string};
 
 use crate::commands::browser_name;
 use crate::error::Error;
@@ -33,8 +33,10 @@ pub fn run(options: &CdpUrlOptions) -> Result<ExitCode, Error> {
         return Err(NameFault::Unknown(name.clone()).into());
     }
     let file = home.cdp_url_file();
-    let url =
-        std::fs::read_to_string(&file).map_err(|reason| Error::CdpUrlFile { file, reason })?;
+    let url = read_to_string(&file).map_err(|fault| Error::CdpUrlFile {
+        file,
+        reason: fault.into(),
+    })?;
     let browser = options.browser.as_ref();
     let suffix = browser.map(|name| format!("&browser={name}"));
     print_line!("{}{}", url.trim(), suffix.unwrap_or_default());

@@ -121,6 +121,15 @@ impl Command {
         }
     }
 
+    /// Whether Tabwire itself started this process, and it outlives the command that did.
+    pub fn is_in_background(&self) -> bool {
+        match self {
+            Self::Watchdog => true,
+            Self::Serve(_) => std::env::var_os(tabwire_mcp::IN_BACKGROUND).is_some(),
+            _ => false,
+        }
+    }
+
     pub async fn run(self, log: &Log) -> Result<ExitCode, Error> {
         match self {
             Self::Serve(options) => serve::run(&options, log).await,

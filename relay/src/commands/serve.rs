@@ -26,6 +26,7 @@ const ATTACH_TIMEOUT: u32 = 10;
 const MAX_MESSAGE_MIB: u32 = 256;
 
 #[derive(Debug, Clone, Args)]
+#[allow(clippy::struct_excessive_bools)] // Each is an option of its own.
 pub struct ServeOptions {
     /// Port on 127.0.0.1 to listen on; 0 picks a free one
     #[arg(long, default_value_t = DEFAULT_PORT)]
@@ -61,6 +62,10 @@ pub struct ServeOptions {
     /// Do not write the CDP URL to a file
     #[arg(long)]
     pub no_cdp_url_file: bool,
+    /// Do not let your tabs in the background believe that they have the focus while clients use them.
+    /// Clicks there wait until the tab is visible
+    #[arg(long, env = "TABWIRE_NO_FOCUS_EMULATION", value_parser = clap::builder::FalseyValueParser::new())]
+    pub no_focus_emulation: bool,
     /// What to do with the tabs a client created when it disconnects. Your own tabs are never
     /// closed
     #[arg(long, value_enum, default_value_t = OnDisconnect::Keep)]
@@ -141,6 +146,10 @@ impl OnDemand {
 /// How much can always be queued for a client that does not read.
 const OUTBOX_LIMIT: usize = 256 << 20;
 
+/// How long clients wait for a browser that has connected before. Its extension retries at least
+/// every 3.75 seconds.
+const START_TIMEOUT: Duration = Duration::from_secs(5);
+
 impl ServeOptions {
     /// Starts a relay. `launch`: the browser that it launches when a client needs one.
     pub async fn start(&self, launch: Option<LaunchOptions>, log: &Log) -> Result<Relay, Error> {
@@ -160,7 +169,15 @@ impl ServeOptions {
             log: log.clone(),
             observer: self.logging.observer(log)?,
         };
-        let relay = Relay::start(start, |port| self.config(port, launch)).await;
+        let expects_browser = start.home.pairings()?.browsers().next().is_some();
+        let configure = |port| {
+            let mut config = self.config(port, launch)?;
+            if expects_browser {
+                config.core.start_timeout = START_TIMEOUT;
+            }
+            Ok(config)
+        };
+        let relay = Relay::start(start, configure).await;
         self.logging.on_start(relay.is_ok());
         relay
     }
@@ -180,6 +197,7 @@ impl ServeOptions {
             ("--allow-unpaired", self.allow_unpaired),
             ("--debug-http", self.debug_http),
             ("--no-cdp-url-file", self.no_cdp_url_file),
+            ("--no-focus-emulation", self.no_focus_emulation),
             ("--on-disconnect", self.on_disconnect != OnDisconnect::Keep),
             ("--command-timeout", self.command_timeout != COMMAND_TIMEOUT),
             ("--attach-timeout", self.attach_timeout != ATTACH_TIMEOUT),
@@ -230,6 +248,7 @@ impl ServeOptions {
                 OnDisconnect::CloseCreated => tabwire_core::OnDisconnect::CloseCreated,
             },
             reports_answers: true,
+            emulates_focus: !self.no_focus_emulation,
             // One client must not be able to guess another's ids.
             ..tabwire_core::Config::new(rand::random())
         }
@@ -268,12 +287,12 @@ pub async fn run(options: &ServeOptions, log: &Log) -> Result<ExitCode, Error> {
 }
 
 fn describe_cdp_url(relay: &Relay) -> String {
-    match &relay.cdp_url_file {
+    match relay.files.cdp_url_file() {
         Some(file) => format!(
             "in {} (keep it secret: it controls your browser)",
             file.display()
         ),
-        None if relay.owns_home() => "not written to a file, as requested".to_owned(),
+        None if relay.files.is_owner() => "not written to a file, as requested".to_owned(),
         None => format!(
             "not written to a file: this home's files belong to {}",
             relay.home.owner()

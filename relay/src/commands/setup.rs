@@ -223,7 +223,12 @@ impl Step {
             print_line!("This is a link. The change goes to {}", target.display());
         }
         let after = self.content.as_deref().unwrap_or_default();
-        print_line!("{}", diff::show(self.file.text(), after, color));
+        // Not with `print_line`, which would escape the colors. The diff shows control characters as text.
+        let _ = writeln!(
+            io::stdout(),
+            "{}",
+            diff::show(self.file.text(), after, color)
+        );
     }
 
     fn carry_out(&self) -> Result<(), Error> {

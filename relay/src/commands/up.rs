@@ -68,7 +68,7 @@ async fn supervise(relay: &mut Relay, stop: &mut StopSignals) -> Result<(), Erro
         return Ok(());
     };
     print_ready(relay.port(), &report);
-    if let Some(file) = &relay.cdp_url_file {
+    if let Some(file) = &relay.files.cdp_url_file() {
         print_example(file);
     }
     print_line!("Press Ctrl-C to stop both.");

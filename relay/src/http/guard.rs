@@ -27,6 +27,17 @@ const POST_PATHS: [&str; 6] = [
     "/stop",
 ];
 
+/// The headers that decide who is admitted. None of them may be repeated: of two values, one reader would
+/// believe the first and another the last.
+const DECISIVE_HEADERS: [HeaderName; 6] = [
+    header::HOST,
+    header::ORIGIN,
+    header::AUTHORIZATION,
+    HeaderName::from_static("sec-fetch-site"),
+    HeaderName::from_static("sec-fetch-dest"),
+    HeaderName::from_static("sec-fetch-user"),
+];
+
 pub type Refusal = (StatusCode, Json<serde_json::Value>);
 
 /// What admitted a request. Requests that needed nothing do not have one.
@@ -105,6 +116,7 @@ fn admit(
     headers: &HeaderMap,
     has_token: bool,
 ) -> Result<(), Refusal> {
+    refuse_repeated(headers)?;
     check_host(config.port, uri, headers)?;
     let path = uri.path().trim_end_matches('/');
     check_origin(config, path, headers)?;
@@ -147,6 +159,7 @@ fn may_have_method(path: &str, method: &Method) -> bool {
 pub fn admit_agent(port: u16, token: &Token, request: &Request) -> Result<(), Refusal> {
     let (uri, headers) = (request.uri(), request.headers());
     refuse_unknown_owner(request.extensions())?;
+    refuse_repeated(headers)?;
     check_host(port, uri, headers)?;
     refuse_origin(headers)?;
     check_fetch_site("", headers)?;
@@ -158,18 +171,25 @@ pub fn admit_agent(port: u16, token: &Token, request: &Request) -> Result<(), Re
     ))
 }
 
+fn refuse_repeated(headers: &HeaderMap) -> Result<(), Refusal> {
+    let is_repeated = |name: &&HeaderName| headers.get_all(*name).iter().nth(1).is_some();
+    match DECISIVE_HEADERS.iter().find(is_repeated) {
+        None => Ok(()),
+        Some(name) => Err(refusal(
+            StatusCode::BAD_REQUEST,
+            &format!("This request has the header {name} more than once."),
+        )),
+    }
+}
+
 /// Prevents DNS rebinding: a site whose name resolves to 127.0.0.1 sends its own name.
 fn check_host(port: u16, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
     let allowed = |host: &str| {
         let name = host.strip_suffix(&format!(":{port}"));
         name.is_some_and(is_loopback)
     };
-    let mut hosts = headers.get_all(header::HOST).iter();
-    let (first, second) = (hosts.next(), hosts.next());
-    let is_ours = second.is_none()
-        && first
-            .and_then(|host| host.to_str().ok())
-            .is_some_and(allowed);
+    let host = headers.get(header::HOST);
+    let is_ours = host.is_some_and(|host| host.to_str().is_ok_and(allowed));
     let uri_is_ours = uri
         .authority()
         .is_none_or(|authority| allowed(authority.as_str()));
@@ -192,13 +212,11 @@ fn check_origin(config: &Config, path: &str, headers: &HeaderMap) -> Result<(), 
     if path != "/extension" {
         return refuse_origin(headers);
     }
-    let mut origins = headers.get_all(header::ORIGIN).iter();
-    let (origin, second) = (origins.next(), origins.next());
-    let id = origin
+    let id = headers
+        .get(header::ORIGIN)
         .and_then(|origin| origin.to_str().ok())
         .and_then(|origin| origin.strip_prefix("chrome-extension://"));
-    let is_allowed = second.is_none()
-        && id.is_some_and(|id| config.extension_ids.iter().any(|allowed| allowed == id));
+    let is_allowed = id.is_some_and(|id| config.extension_ids.iter().any(|allowed| allowed == id));
     if is_allowed {
         return Ok(());
     }
@@ -220,7 +238,7 @@ fn refuse_origin(headers: &HeaderMap) -> Result<(), Refusal> {
 
 fn check_fetch_site(path: &str, headers: &HeaderMap) -> Result<(), Refusal> {
     let site = headers
-        .get(HeaderName::from_static("sec-fetch-site"))
+        .get("sec-fetch-site")
         .map(axum::http::HeaderValue::as_bytes);
     match site {
         None | Some(b"none" | b"same-origin") => Ok(()),

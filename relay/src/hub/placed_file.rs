@@ -28,7 +28,7 @@ const MAX_NAMES: u32 = 10_000;
 const UNFINISHED: &str = "crdownload";
 
 /// How often it is tried to remove the folder of a cancelled download. Chrome removes what it has
-/// of the file a moment later.
+/// of the file a moment later, and may only be about to create the folder.
 const TIDY_ATTEMPTS: u32 = 20;
 const TIDY_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -113,12 +113,16 @@ fn remove_empty_folder(source: &Path, attempts: u32) {
     };
     for attempt in 1..=attempts {
         match fs::remove_dir(folder) {
-            Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty && attempt < attempts => {
+            Err(error) if attempt < attempts && may_change(error.kind()) => {
                 thread::sleep(TIDY_INTERVAL);
             }
             _ => return,
         }
     }
+}
+
+fn may_change(reason: ErrorKind) -> bool {
+    matches!(reason, ErrorKind::DirectoryNotEmpty | ErrorKind::NotFound)
 }
 
 /// Whether the extension chose this path. Chrome may have added a number.

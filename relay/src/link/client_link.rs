@@ -106,7 +106,7 @@ pub async fn upgrade(
     candidate: Candidate,
     upgrade: Upgrade,
 ) -> Response {
-    let entry = match app.browser(query.browser.as_deref()).await {
+    let entry = match app.browser_for_socket(query.browser.as_deref()).await {
         Ok(entry) => entry,
         Err(refused) => return refused.into_response(),
     };
@@ -213,8 +213,12 @@ mod tests {
 
     #[tokio::test]
     async fn slot_that_becomes_free_during_the_search_is_taken() {
-        let connections =
-            Connections::new(ClientMode::SingleActive, Arc::default(), Arc::default());
+        let connections = Connections::new(
+            ClientMode::SingleActive,
+            Arc::default(),
+            Arc::default(),
+            Arc::default(),
+        );
         let entry = Entry {
             id: "".into(),
             hub: tokio::sync::mpsc::channel(1).0,

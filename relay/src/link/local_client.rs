@@ -130,8 +130,12 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn request_that_is_never_answered_ends_and_frees_its_slot() {
-        let connections =
-            Connections::new(ClientMode::SingleActive, Arc::default(), Arc::default());
+        let connections = Connections::new(
+            ClientMode::SingleActive,
+            Arc::default(),
+            Arc::default(),
+            Arc::default(),
+        );
         let connections = Arc::new(connections);
         let info = ClientInfo {
             name: String::new(),

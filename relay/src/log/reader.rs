@@ -64,7 +64,7 @@ impl LogReader {
         let mut files: Vec<OpenFile> = Vec::new();
         for path in self.paths() {
             let file = match open_to_read(&path) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(fault) if fault.is_missing() => continue,
                 file => file?,
             };
             let meta = file.metadata()?;

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tabwire_home::open_port::OpenPortReport;
 use tabwire_home::{PairingId, Pairings};
+use tokio::sync::Notify;
 
 use super::clients::Clients;
 use super::extension::{Extension, ExtensionSlot, Holder, Identity, SLOT_TAKEN};
@@ -17,12 +18,14 @@ pub const NOT_PAIRED: u16 = 4401;
 pub struct Connections {
     pub clients: Clients,
     last_id: Arc<AtomicU64>,
+    /// Notified when the extension has taken its slot, and when it has listed its tabs.
+    progress: Arc<Notify>,
     pub(super) extension: Mutex<Extension>,
     /// How many pages there are; 0 without a browser. Written by the hub and, for a browser with a
     /// debugging port of its own, whenever somebody asks that port.
     pub pages: AtomicUsize,
     /// Whether the extension is connected and has listed its tabs, or the browser's own debugging port has
-    /// answered. Written by the hub.
+    /// answered. Written by the hub, after `pages`.
     pub extension_ready: AtomicBool,
     /// Whether the person has stopped all clients of this browser. Written by the hub.
     pub paused: AtomicBool,
@@ -34,11 +37,13 @@ impl Connections {
     pub fn new(
         mode: ClientMode,
         last_id: Arc<AtomicU64>,
+        progress: Arc<Notify>,
         open_port: Arc<Mutex<Option<OpenPortReport>>>,
     ) -> Self {
         Self {
             clients: Clients::new(mode, last_id.clone()),
             last_id,
+            progress,
             extension: Mutex::default(),
             pages: AtomicUsize::new(0),
             extension_ready: AtomicBool::new(false),
@@ -71,6 +76,7 @@ impl Connections {
         let link = connections.last_id.fetch_add(1, Ordering::Relaxed) + 1;
         let is_another = !connections.is_of(&identity.install_id);
         connections.lock().take(identity, take_over, link)?;
+        connections.on_progress();
         if is_another {
             // They asked for the browser that was here before.
             connections.clients.close_named(
@@ -87,6 +93,11 @@ impl Connections {
         if let Some(holder) = holder {
             holder.abort_replaced();
         }
+    }
+
+    /// Wakes whoever is waiting for a browser.
+    pub fn on_progress(&self) {
+        self.progress.notify_waiters();
     }
 
     pub fn extension_link(&self) -> Option<u64> {

@@ -11,6 +11,7 @@ mod direct_entries;
 mod extension;
 mod preferred;
 
+use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -30,7 +31,7 @@ use crate::log::Observer;
 
 /// A folder can be loaded in any number of profiles. Each has a hub of its own.
 const MAX_BROWSERS: usize = 64;
-const READY_POLL: Duration = Duration::from_millis(5);
+const DISCONNECT_POLL: Duration = Duration::from_millis(5);
 /// How long the relay may take to notice that a browser's process has ended.
 const DISCONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -44,6 +45,8 @@ pub struct Registry {
     entries: Mutex<Vec<Entry>>,
     /// The last id of a link. Ids are unique among all browsers.
     last_id: Arc<AtomicU64>,
+    /// Notified when a browser has taken its slot, and when it has listed its tabs.
+    progress: Arc<Notify>,
     preferred: Mutex<Option<Preferred>>,
     /// The browser that takes the place of the one that is connected, as soon as it connects.
     expected: Mutex<Option<PairingId>>,
@@ -99,6 +102,7 @@ impl Registry {
             observer,
             entries: Mutex::default(),
             last_id: Arc::default(),
+            progress: Arc::default(),
             preferred: Mutex::default(),
             expected: Mutex::default(),
             preferred_unpaired: Notify::new(),
@@ -114,7 +118,8 @@ impl Registry {
 
     fn new_connections(&self) -> Connections {
         let open_port = self.open_port.clone();
-        Connections::new(self.client_mode, self.last_id.clone(), open_port)
+        let progress = self.progress.clone();
+        Connections::new(self.client_mode, self.last_id.clone(), progress, open_port)
     }
 
     fn new_entry(&self) -> Entry {
@@ -253,15 +258,32 @@ impl Registry {
 
     /// Waits until the browser of this pairing has listed its tabs, and returns how many it has.
     pub async fn ready(&self, pairing: &PairingId) -> usize {
+        let is_ready = |Entry { connections, .. }: &Entry| {
+            connections.extension_ready.load(Ordering::Acquire)
+                && connections.pairing().as_ref() == Some(pairing)
+        };
+        let ready = self.until(|| self.entries().into_iter().find(is_ready));
+        ready.await.connections.pages.load(Ordering::Relaxed)
+    }
+
+    /// Waits until the browser that a client asks for has proven who it is. It may still have to list
+    /// its tabs.
+    pub async fn proven(&self, name: Option<&str>) -> Entry {
+        let is_connected = |entry: &Entry| entry.connections.extension_link().is_some();
+        self.until(|| self.find(name).ok().filter(is_connected))
+            .await
+    }
+
+    /// Waits until something is found.
+    async fn until<T>(&self, find: impl Fn() -> Option<T>) -> T {
         loop {
-            for Entry { connections, .. } in self.entries() {
-                if connections.extension_ready.load(Ordering::Relaxed)
-                    && connections.pairing().as_ref() == Some(pairing)
-                {
-                    return connections.pages.load(Ordering::Relaxed);
-                }
+            let mut progress = pin!(self.progress.notified());
+            // Before looking, so that nothing is missed.
+            progress.as_mut().enable();
+            if let Some(found) = find() {
+                return found;
             }
-            tokio::time::sleep(READY_POLL).await;
+            progress.await;
         }
     }
 
@@ -275,7 +297,7 @@ impl Registry {
         };
         let disconnected = async {
             while is_connected() {
-                tokio::time::sleep(READY_POLL).await;
+                tokio::time::sleep(DISCONNECT_POLL).await;
             }
         };
         let _ = tokio::time::timeout(DISCONNECT_TIMEOUT, disconnected).await;

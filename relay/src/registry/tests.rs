@@ -10,7 +10,12 @@ use tabwire_home::control::Ownership;
 use tabwire_home::{Home, now};
 
 fn connections(mode: ClientMode) -> Arc<Connections> {
-    Arc::new(Connections::new(mode, Arc::default(), Arc::default()))
+    Arc::new(Connections::new(
+        mode,
+        Arc::default(),
+        Arc::default(),
+        Arc::default(),
+    ))
 }
 
 fn take(connections: &Arc<Connections>) -> Option<ClientSlot> {

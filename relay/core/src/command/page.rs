@@ -9,7 +9,7 @@ use crate::protocol::ids::{Caller, Debuggee, SessionId, TabId};
 use crate::protocol::json;
 use crate::protocol::methods::browser;
 use crate::protocol::methods::command::Command;
-use crate::protocol::methods::init::{self, Init, Replay};
+use crate::protocol::methods::init::{self, Init};
 use crate::protocol::methods::probe;
 
 impl Core {
@@ -79,12 +79,13 @@ impl Core {
 
     /// The init command that this is. Any other command ends the session's initialization.
     fn find_init(&mut self, session_id: SessionId, request: &Request<'_>) -> Option<&'static Init> {
+        let emulates_focus = self.world.emulates_focus;
         let session = self.world.sessions.get_mut(session_id)?;
         // What changes how a page looks is a default while the client's library initializes, and a
         // request of its user afterwards.
         let has_started = session.journal().has_started();
         let init = init::find(&request.method)
-            .filter(|init| init.replay != Replay::Default || !has_started)
+            .filter(|init| !init.is_default(emulates_focus) || !has_started)
             .filter(|_| init::has_required_params(&request.method, &request.params));
         if init.is_none() {
             session.finish_initializing();

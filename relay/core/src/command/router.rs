@@ -37,7 +37,7 @@ impl Core {
         let Some(root) = self.world.clients.root_session(client_id) else {
             return;
         };
-        if self.world.link.is_coming() && !self.leaves_while_launching(client_id, text) {
+        if self.world.link.is_coming() && !self.leaves_while_absent(client_id, text) {
             return self.defer_text(client_id, text, since);
         }
         if self.awaits_frame(root) {
@@ -75,8 +75,8 @@ impl Core {
         self.route(caller, request);
     }
 
-    /// Whether a client that waits for nothing leaves while a browser is launched for others.
-    fn leaves_while_launching(&self, client_id: ClientId, text: &str) -> bool {
+    /// Whether a client that waits for nothing leaves while others wait for a browser.
+    fn leaves_while_absent(&self, client_id: ClientId, text: &str) -> bool {
         self.world.link.is_absent()
             && !self.world.clients.has_deferred(client_id)
             && Request::parse(text).is_ok_and(|request| request.method == "Browser.close")
@@ -161,10 +161,7 @@ impl Core {
             if self.out.is_paused() {
                 return Err(CdpError::Paused);
             }
-            let failure = self.world.link.launch_failure();
-            return Err(failure.map_or(CdpError::ExtensionAbsent, |reason| {
-                CdpError::LaunchFailed(reason.to_owned())
-            }));
+            return Err(self.absence());
         }
         match (cdp::domain(&request.method), target) {
             ("Target", _) => self.handle_target(caller, target, &request),
@@ -191,6 +188,18 @@ impl Core {
                 }
             }
         }
+    }
+
+    /// Why there is no browser for a client's command.
+    fn absence(&self) -> CdpError {
+        let link = &self.world.link;
+        if let Some(reason) = link.launch_failure() {
+            return CdpError::LaunchFailed(reason.to_owned());
+        }
+        let absence = link.absence(self.out.now);
+        absence.map_or(CdpError::ExtensionAbsent, |absence| {
+            CdpError::ExtensionLost(absence.as_secs())
+        })
     }
 
     /// A command whose tab has woken.

@@ -4,12 +4,14 @@ use std::borrow::Cow;
 
 use super::out::{Handled, HandlerResult};
 use crate::model::context_ids;
+use crate::model::logged::LogTime;
 use crate::model::pending_call::PendingCall;
 use crate::model::target::Target;
 use crate::protocol::cdp;
 use crate::protocol::error::CdpError;
-use crate::protocol::ids::{Caller, ClientId, SessionId};
+use crate::protocol::ids::{Caller, ClientId, SessionId, TabId};
 use crate::protocol::methods::domains::{is_ungated, switch_of_event};
+use crate::protocol::methods::event::Event;
 use crate::{Answered, Core, Output};
 
 impl Core {
@@ -76,11 +78,39 @@ impl Core {
 
     /// Sends an event of a target to the sessions that have enabled it.
     pub(crate) fn broadcast(&mut self, target: &Target, method: &str, params: &str) {
+        self.broadcast_except(&[], target, method, params);
+    }
+
+    /// As `broadcast`, for what a page logs: not again to sessions that have received it before.
+    pub(crate) fn broadcast_logged(
+        &mut self,
+        tab_id: TabId,
+        event: Event,
+        method: &str,
+        params: &str,
+    ) {
+        let page = Target::Page(tab_id);
+        let repeated = LogTime::of(event, params).map(|time| {
+            let domain = switch_of_event(method);
+            let sessions = &mut self.world.sessions;
+            sessions.take_repeated(&page, domain, event, time)
+        });
+        self.broadcast_except(&repeated.unwrap_or_default(), &page, method, params);
+    }
+
+    fn broadcast_except(
+        &mut self,
+        excepted: &[SessionId],
+        target: &Target,
+        method: &str,
+        params: &str,
+    ) {
         let switch = switch_of_event(method);
         let is_ungated = is_ungated(method);
         let params = self.with_client_ids(target, method, params);
         for (id, session) in self.world.sessions.on(target) {
-            if is_ungated || session.has_enabled(switch) {
+            let is_receiver = is_ungated || session.has_enabled(switch);
+            if is_receiver && !excepted.contains(&id) {
                 let announced = (!session.is_root()).then_some(id);
                 let text = cdp::event(announced, method, &params);
                 self.out.push(Output::ToClient(session.client_id(), text));

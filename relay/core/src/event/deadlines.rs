@@ -100,7 +100,8 @@ impl Core {
     /// Sends a target the smallest possible command, unless a probe is pending.
     fn probe(&mut self, debuggee: &Debuggee) {
         let is_probe = |call: &PendingCall| call.is_probe() && call.is_on(debuggee);
-        if !self.out.calls.iter().any(is_probe) {
+        // The newest first: of many overdue commands, the first one has just sent it.
+        if !self.out.calls.iter().rev().any(is_probe) {
             let params = r#"{"expression":"0","silent":true}"#;
             self.out
                 .command(debuggee, "Runtime.evaluate", params, Continuation::Probe);

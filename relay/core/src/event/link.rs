@@ -8,7 +8,7 @@ use crate::model::link::Heartbeat;
 use crate::protocol::error::CdpError;
 use crate::protocol::handshake::Browser;
 use crate::protocol::ids::CallId;
-use crate::protocol::wire::{self, Call, Incoming, TabRemoved};
+use crate::protocol::wire::{self, Call, Incoming, TabRemoved, TabThrottled};
 use crate::{Core, Output};
 
 impl Core {
@@ -32,7 +32,8 @@ impl Core {
             .link
             .open(install_id, browser, now + greeting, now + ping);
         self.out.set_connected(true);
-        self.out.call(&Call::ListTabs, Continuation::Tabs);
+        let list_tabs = Call::ListTabs(self.world.emulates_focus);
+        self.out.call(&list_tabs, Continuation::Tabs);
     }
 
     fn remove_all_tabs(&mut self) {
@@ -47,8 +48,13 @@ impl Core {
         if self.world.link.is_absent() {
             return;
         }
-        let tabs_expire = self.out.now + self.config.absence_timeout;
-        self.world.link.close(tabs_expire);
+        let now = self.out.now;
+        let tabs_expire = now + self.config.absence_timeout;
+        // If the relay launches browsers, the next message asks for one. If the person has
+        // stopped clients, nothing waits.
+        let may_return = self.config.launch_timeout.is_none() && !self.out.is_paused();
+        let return_deadline = may_return.then_some(now + self.config.return_timeout);
+        self.world.link.close(now, tabs_expire, return_deadline);
         self.out.set_connected(false);
         for call in self.out.calls.take_all() {
             self.fail_call(call, &CdpError::ExtensionGone);
@@ -87,6 +93,7 @@ impl Core {
             "downloadCreated" => self.parse(params, Self::on_download_created),
             "downloadChanged" => self.parse(params, Self::on_download_changed),
             "tabDetached" => self.parse(params, |core, detached| core.on_tab_detached(&detached)),
+            "tabThrottled" => self.parse(params, |_, throttled| log_throttling(&throttled)),
             "pause" => self.set_paused(true),
             "resume" => self.set_paused(false),
             "closePort" => self.out.push(Output::ClosePort),
@@ -114,6 +121,7 @@ impl Core {
         if self.world.link.is_launch_overdue(now) {
             self.world.link.fail_launch("it did not connect in time");
         }
+        self.world.link.stop_awaiting_return(now);
         if self.world.link.take_expired_tabs(now) {
             self.remove_all_tabs();
             // The browser has quit. It remembers by itself that the person has stopped clients.
@@ -131,5 +139,21 @@ impl Core {
                 self.world.link.on_ping_sent(next_ping, pong_deadline);
             }
         }
+    }
+}
+
+/// What a client may notice of it: the page is slow.
+fn log_throttling(throttled: &TabThrottled) {
+    let TabThrottled {
+        tab_id,
+        child_session_id: child,
+        rate,
+        lag_ms,
+        events_per_second,
+    } = throttled;
+    if *rate > 1 {
+        tracing::warn!(tab = %tab_id, child, rate, lag_ms, events_per_second, "slowing down a tab that floods the browser with events");
+    } else {
+        tracing::info!(tab = %tab_id, child, "the tab runs at full speed again");
     }
 }

@@ -75,19 +75,19 @@ impl Core {
             self.on_tab_created(report);
         }
         if attached {
-            self.replace_attachment(tab_id);
+            // It outlived the extension's worker or the relay. What it has enabled is unknown.
+            self.out.detach(tab_id);
         }
+        self.resume_use(tab_id);
         // Its client may have disconnected while the browser was away.
         self.close_or_detach(tab_id);
     }
 
-    /// A debugger that outlived the extension's worker or the relay. What it has enabled is
-    /// unknown, so it is detached, and attached again if the tab is in use.
-    fn replace_attachment(&mut self, tab_id: TabId) {
-        self.out.detach(tab_id);
+    /// A tab in use is attached again at once, because its clients may be waiting for events.
+    fn resume_use(&mut self, tab_id: TabId) {
         let tab = self.world.tabs.get(tab_id);
-        let is_restricted = tab.is_some_and(|tab| tab.is_restricted());
-        if !is_restricted && self.world.is_used(tab_id) {
+        let is_usable = tab.is_some_and(|tab| tab.is_dormant() && !tab.is_restricted());
+        if is_usable && !self.out.is_paused() && self.world.is_used(tab_id) {
             self.wake(tab_id);
         }
     }

@@ -191,6 +191,11 @@ impl Bootstraps {
             .retain(|(session_id, _)| exists(*session_id));
     }
 
+    #[cfg(test)]
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty() && self.keepers.is_empty() && self.frame_scripts.is_empty()
+    }
+
     pub fn clear(&mut self) {
         self.list.clear();
         self.keepers.clear();

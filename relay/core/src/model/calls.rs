@@ -220,7 +220,7 @@ impl Calls {
         std::mem::take(&mut self.map).into_values().collect()
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = &PendingCall> {
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &PendingCall> {
         self.map.values()
     }
 

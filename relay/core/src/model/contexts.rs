@@ -208,6 +208,20 @@ impl Contexts {
         synthetic
     }
 
+    /// Removes the isolated worlds that nobody wants any more.
+    pub fn retain_worlds(&mut self, is_wanted: impl Fn(&str) -> bool) -> Vec<Context> {
+        let is_unwanted = |c: &mut Context| match &c.world {
+            JsWorld::Default => false,
+            JsWorld::Isolated(name) => !is_wanted(name),
+        };
+        self.list.extract_if(.., is_unwanted).collect()
+    }
+
+    #[cfg(test)]
+    pub fn has_worlds(&self) -> bool {
+        self.list.iter().any(|c| c.world != JsWorld::Default)
+    }
+
     /// The debugger was detached before clients received anything from it: all contexts are
     /// synthetic again.
     pub fn unpair_all(&mut self) {

@@ -29,6 +29,11 @@ impl Interner {
         interned
     }
 
+    #[cfg(test)]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     pub fn forget_unused(&mut self) {
         self.0.retain(|text| Arc::strong_count(text) > 1);
     }

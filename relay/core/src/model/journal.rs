@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use crate::protocol::json;
+use crate::protocol::methods::init::Answer;
 use crate::protocol::methods::{init, undo};
 
 #[derive(Debug, Clone)]
@@ -110,6 +111,17 @@ impl Journal {
             .iter()
             .filter(|entry| entry.script.is_some())
             .filter_map(|entry| json::string_field(&entry.params, "worldName"))
+    }
+
+    /// The isolated worlds that this session has named.
+    pub fn worlds(&self) -> impl Iterator<Item = String> {
+        let created = self.entries.iter().filter(|entry| {
+            let init = init::find(&entry.method);
+            init.is_some_and(|init| init.answer == Answer::IsolatedWorld)
+        });
+        let name = |entry: &Entry| json::string_field(&entry.params, "worldName");
+        let created = created.map(move |entry| name(entry).unwrap_or_default());
+        created.chain(self.script_worlds())
     }
 
     /// Removes a script. `None` if this session did not add it.

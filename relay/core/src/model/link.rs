@@ -1,5 +1,7 @@
 //! The extension's connection, from opening to use, and its timers.
 
+use std::time::Duration;
+
 use crate::Now;
 use crate::protocol::handshake::Browser;
 
@@ -26,6 +28,10 @@ pub struct Link {
     pong_deadline: Option<Now>,
     /// When the tabs of a disconnected browser are considered gone.
     tabs_expire: Option<Now>,
+    /// When the browser disconnected, until the next one connects.
+    lost_at: Option<Now>,
+    /// Until when clients' messages wait for a browser that has disconnected.
+    return_deadline: Option<Now>,
     /// Until when a browser that is being launched may connect.
     launch_deadline: Option<Now>,
     /// Why the last launch failed. Set only while the messages that waited for it are answered.
@@ -64,10 +70,13 @@ impl Link {
         };
     }
 
-    pub fn close(&mut self, tabs_expire: Now) {
+    /// The browser has disconnected, and may be back before these deadlines.
+    pub fn close(&mut self, now: Now, tabs_expire: Now, return_deadline: Option<Now>) {
         *self = Self {
             install_id: std::mem::take(&mut self.install_id),
             tabs_expire: Some(tabs_expire),
+            lost_at: Some(now),
+            return_deadline,
             ..Self::default()
         };
     }
@@ -82,7 +91,22 @@ impl Link {
 
     /// Whether clients' messages have to wait for a browser.
     pub fn is_coming(&self) -> bool {
-        self.is_greeting() || self.launch_deadline.is_some()
+        self.is_greeting() || self.launch_deadline.is_some() || self.return_deadline.is_some()
+    }
+
+    /// Clients' messages wait for a browser that has disconnected.
+    pub fn await_return(&mut self, deadline: Now) {
+        self.return_deadline = Some(deadline);
+    }
+
+    /// Clients' messages do not wait any longer for a browser that has disconnected.
+    pub fn stop_awaiting_return(&mut self, now: Now) {
+        self.return_deadline.take_if(|due| *due <= now);
+    }
+
+    /// How long ago the browser disconnected that was connected last.
+    pub fn absence(&self, now: Now) -> Option<Duration> {
+        self.lost_at.map(|since| now.saturating_sub(since))
     }
 
     pub fn await_launch(&mut self, deadline: Now) {
@@ -167,6 +191,7 @@ impl Link {
             self.pong_deadline,
             self.tabs_expire,
             self.launch_deadline,
+            self.return_deadline,
             greeting,
         ]
         .into_iter()

@@ -5,6 +5,7 @@ pub mod bootstraps;
 pub mod calls;
 pub mod child;
 pub mod clients;
+pub mod clock;
 pub mod context_ids;
 pub mod contexts;
 pub mod downloads;
@@ -13,6 +14,7 @@ pub mod interception;
 pub mod interner;
 pub mod journal;
 pub mod link;
+pub mod logged;
 pub mod mirror;
 pub mod paused;
 pub mod pending_call;
@@ -26,7 +28,6 @@ pub mod wake;
 use crate::protocol::cdp::{self, Request};
 use crate::protocol::ids::{ClientId, IdSource, SessionId, TabId, TargetId};
 use crate::protocol::methods::command::Command;
-use crate::protocol::methods::init::Replay;
 use crate::protocol::methods::{init, undo, waiting};
 use calls::{Replayed, Step};
 use clients::Clients;
@@ -53,11 +54,14 @@ pub struct World {
     /// The only browser context: the person's own profile.
     pub browser_context: TargetId,
     pub browser_target: TargetId,
+    /// As in `Config`.
+    pub emulates_focus: bool,
 }
 
 impl World {
-    pub fn new(ids: &mut IdSource) -> Self {
+    pub fn new(ids: &mut IdSource, emulates_focus: bool) -> Self {
         Self {
+            emulates_focus,
             browser_context: ids.target(),
             browser_target: ids.target(),
             tabs: Tabs::default(),
@@ -104,7 +108,7 @@ impl World {
     /// tab.
     pub fn reaches_chrome(&self, session: &Session, entry: &journal::Entry) -> bool {
         let is_default = entry.is_default
-            && init::find(&entry.method).is_some_and(|init| init.replay == Replay::Default);
+            && init::find(&entry.method).is_some_and(|init| init.is_default(self.emulates_focus));
         let tab = session.target().tab_id().and_then(|id| self.tabs.get(id));
         let client_id = session.client_id();
         let waits =
@@ -157,7 +161,7 @@ impl World {
             .get(tab_id)
             .is_some_and(|tab| tab.was_created_by(session.client_id()));
         let can_be_default =
-            init::find(&request.method).is_some_and(|init| init.replay == Replay::Default);
+            init::find(&request.method).is_some_and(|init| init.is_default(self.emulates_focus));
         can_be_default
             && !session.journal().has_started()
             && !is_own

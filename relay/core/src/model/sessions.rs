@@ -5,9 +5,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::interception::Interception;
 use super::journal::Journal;
+use super::logged::{LogTime, Logged};
 use super::target::{AutoAttach, Filter, Target};
 use crate::MAX_WAITING_BYTES;
 use crate::protocol::ids::{ClientId, SessionId, TabId};
+use crate::protocol::methods::event::Event;
 
 #[derive(Debug)]
 pub struct Session {
@@ -35,6 +37,7 @@ pub struct Session {
     breakpoints: BTreeSet<String>,
     /// `Fetch.enable`: which requests are paused for this session.
     interception: Option<Interception>,
+    logged: Logged,
 }
 
 impl Session {
@@ -53,6 +56,7 @@ impl Session {
             deferred_bytes: 0,
             breakpoints: BTreeSet::new(),
             interception: None,
+            logged: Logged::default(),
         }
     }
 
@@ -110,6 +114,7 @@ impl Session {
 
     pub fn disable(&mut self, switch: &str) {
         self.enabled.remove(switch);
+        self.logged.forget(switch);
     }
 
     pub fn set_enabled(&mut self, switch: &str, on: bool) {
@@ -282,6 +287,33 @@ impl Sessions {
             .into_iter()
             .flatten()
             .filter_map(|id| self.map.get(id).map(|session| (*id, session)))
+    }
+
+    /// Those sessions on a page that have received this event of its log before. The others receive
+    /// it now.
+    pub fn take_repeated(
+        &mut self,
+        page: &Target,
+        domain: &str,
+        event: Event,
+        time: LogTime,
+    ) -> Vec<SessionId> {
+        let mut ids = self.ids_on(page);
+        ids.retain(|id| {
+            self.map.get_mut(id).is_some_and(|session| {
+                session.has_enabled(domain) && session.logged.is_repeated(event, time)
+            })
+        });
+        ids
+    }
+
+    /// The debugger of a page was attached again, and has reported these events of its log.
+    pub fn expect_repetitions(&mut self, page: &Target, reported: &[(Event, LogTime)]) {
+        for id in self.ids_on(page) {
+            if let Some(session) = self.map.get_mut(&id) {
+                session.logged.expect_repetitions(reported);
+            }
+        }
     }
 
     /// The sessions on exactly this target.

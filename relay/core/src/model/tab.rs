@@ -21,6 +21,7 @@ use super::wake::{Stage, Wake};
 use crate::protocol::ids::{ChildId, ClientId, TabId, TargetId};
 use crate::protocol::wire::{LoadStatus, RemoteFrame, TabReport};
 
+#[derive(Debug)]
 #[expect(
     clippy::struct_field_names,
     reason = "`tab` is the CDP name of that target"
@@ -224,6 +225,16 @@ impl Tab {
     pub fn remove_user(&mut self, client_id: ClientId) {
         self.used_by.remove(&client_id);
         self.released_from.remove(&client_id);
+    }
+
+    /// Whether nothing is left of what clients did with it.
+    #[cfg(test)]
+    pub fn has_forgotten_clients(&self) -> bool {
+        self.used_by.is_empty()
+            && self.released_from.is_empty()
+            && !self.contexts.has_worlds()
+            && self.bootstraps.is_empty()
+            && self.children.values().all(Child::is_placeholder)
     }
 
     // ---- the debugger ----

@@ -3,11 +3,13 @@
 
 use std::collections::VecDeque;
 
+use super::logged::LogTime;
 use super::sessions::Session;
 use crate::MAX_WAITING_BYTES;
 use crate::protocol::cdp::Request;
 use crate::protocol::ids::{Caller, ChildId, SessionId};
 use crate::protocol::methods::command::leaves_page;
+use crate::protocol::methods::event::Event;
 
 #[derive(Debug, Default)]
 pub struct Wake {
@@ -51,6 +53,14 @@ pub struct HeldEvent {
     pub child_id: Option<ChildId>,
     pub method: String,
     pub params: String,
+}
+
+impl HeldEvent {
+    /// `None` for events that are not logged by a page.
+    pub fn log_time(&self) -> Option<(Event, LogTime)> {
+        let event = Event::classify(&self.method);
+        LogTime::of(event, &self.params).map(|time| (event, time))
+    }
 }
 
 impl Wake {

@@ -134,8 +134,13 @@ pub struct Config {
     pub pong_timeout: Duration,
     /// How long the extension may take to list its tabs.
     pub greeting_timeout: Duration,
-    /// How long a browser may be disconnected, for example while its extension's worker restarts,
-    /// before its tabs are considered gone.
+    /// How long clients' messages wait for a browser that has disconnected, for example because its
+    /// extension's worker was stopped.
+    pub return_timeout: Duration,
+    /// How long they wait after the start, because a browser may still be looking for the relay.
+    pub start_timeout: Duration,
+    /// How long a browser may be disconnected, for example while the machine swaps or the browser
+    /// is stopped, before its tabs are considered gone.
     pub absence_timeout: Duration,
     /// How long Chrome may take to attach its debugger, or to create or close a tab.
     pub tab_call_timeout: Duration,
@@ -147,6 +152,8 @@ pub struct Config {
     pub launch_timeout: Option<Duration>,
     /// Whether every answered request is reported, for a log.
     pub reports_answers: bool,
+    /// Whether the person's tabs behave as if they had the focus while a client's library wants that.
+    pub emulates_focus: bool,
 }
 
 /// What happens to the tabs that a client created when it disconnects.
@@ -164,12 +171,15 @@ impl Config {
             // A worker that writes a very large message sends nothing else in the meantime.
             pong_timeout: Duration::from_secs(10),
             greeting_timeout: Duration::from_secs(5),
-            absence_timeout: Duration::from_secs(40),
+            return_timeout: Duration::from_secs(10),
+            start_timeout: Duration::ZERO,
+            absence_timeout: Duration::from_secs(120),
             tab_call_timeout: Duration::from_secs(10),
             command_timeout: Duration::from_secs(30),
             on_disconnect: OnDisconnect::Keep,
             launch_timeout: None,
             reports_answers: false,
+            emulates_focus: true,
         }
     }
 }

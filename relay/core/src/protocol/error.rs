@@ -36,6 +36,10 @@ pub enum CdpError {
         "No browser connected. Open the browser that has the Tabwire extension, or run `tabwire install-extension` to add it."
     )]
     ExtensionAbsent,
+    #[error(
+        "No browser connected. It disconnected {0} seconds ago and has not come back. Open it, or look at the extension's popup there. This command was not sent."
+    )]
+    ExtensionLost(u64),
     #[error("Cannot start a browser: {0}")]
     LaunchFailed(String),
     #[error("The browser disconnected while this command was running; its outcome is unknown.")]
@@ -107,6 +111,7 @@ impl CdpError {
             Self::Chrome { code, .. } => *code,
             Self::TargetNotFound(_)
             | Self::ExtensionAbsent
+            | Self::ExtensionLost(_)
             | Self::LaunchFailed(_)
             | Self::ExtensionGone
             | Self::DeadlinePassed(..)

@@ -2,6 +2,9 @@
 //! messages. `fixtures/wire/` has one file per message. This module and the extension are both
 //! tested against them.
 
+mod long_reply;
+mod tab_events;
+
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
@@ -10,11 +13,13 @@ use serde_json::value::RawValue;
 
 use super::download::DownloadAction;
 use super::ids::{CallId, ChildId, TabId};
+pub use long_reply::LongReply;
+pub use tab_events::{TabDetached, TabNavigated, TabRemoved, TabReplaced, TabThrottled};
 
 /// A call to the extension.
 #[derive(Debug, Clone)]
 pub enum Call<'a> {
-    ListTabs,
+    ListTabs(bool), // Whether focus may be emulated, as in `Config`.
     AttachTab {
         tab: TabId,
     },
@@ -68,7 +73,7 @@ pub enum Call<'a> {
 impl Call<'_> {
     pub fn name(&self) -> &'static str {
         match self {
-            Self::ListTabs => "listTabs",
+            Self::ListTabs(_) => "listTabs",
             Self::AttachTab { .. } => "attachTab",
             Self::DetachTab { .. } => "detachTab",
             Self::CreateTab { .. } => "createTab",
@@ -90,7 +95,7 @@ impl Call<'_> {
             | Self::ActivateTab { tab }
             | Self::CdpCommand { tab, .. } => Some(*tab),
             Self::BrowserCommand { tab, .. } => *tab,
-            Self::ListTabs
+            Self::ListTabs(_)
             | Self::CreateTab { .. }
             | Self::WatchDownloads { .. }
             | Self::ControlDownload { .. }
@@ -108,7 +113,7 @@ impl Call<'_> {
             | Self::ActivateTab { .. }
             | Self::CdpCommand { .. }
             | Self::BrowserCommand { .. } => true,
-            Self::ListTabs
+            Self::ListTabs(_)
             | Self::DetachTab { .. }
             | Self::WatchDownloads { .. }
             | Self::ControlDownload { .. }
@@ -122,7 +127,8 @@ impl Call<'_> {
         let mut text = String::with_capacity(128);
         let _ = write!(text, "{{\"id\":{},\"method\":\"{name}\"", id.0);
         match self {
-            Self::ListTabs => {}
+            Self::ListTabs(true) => {}
+            Self::ListTabs(false) => text.push_str(r#","params":{"focusEmulation":false}"#),
             Self::AttachTab { tab }
             | Self::DetachTab { tab }
             | Self::CloseTab { tab }
@@ -357,39 +363,6 @@ impl<'a> EventFrame<'a> {
         let frame: Self = serde_json::from_str(text).ok()?;
         (frame.method == "cdpEvent").then_some(frame.params)
     }
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct TabDetached {
-    pub tab_id: TabId,
-    #[serde(default)]
-    pub reason: String,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct TabRemoved {
-    pub tab_id: TabId,
-}
-
-/// A tab's URL changed: a new document, or a navigation within the same document.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct TabNavigated {
-    pub tab_id: TabId,
-    pub url: String,
-    #[serde(default)]
-    pub same_document: bool,
-}
-
-/// Chrome replaced this tab with another one (a prerendered page was activated).
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct TabReplaced {
-    pub removed_tab_id: TabId,
-    #[serde(flatten)]
-    pub added: TabReport,
 }
 
 #[cfg(test)]

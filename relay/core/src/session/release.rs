@@ -1,6 +1,9 @@
 //! The end of a session and of a client: what they waited for is answered, what they set is undone,
 //! and the debugger is detached from tabs that nobody uses any more.
 
+use std::collections::BTreeSet;
+
+use crate::emit::page::CONTEXT_DESTROYED;
 use crate::model::calls::{Continuation, Note, Step};
 use crate::model::pending_call::PendingCall;
 use crate::model::sessions::Session;
@@ -113,6 +116,7 @@ impl Core {
         }
         self.out.calls.forget_unawaited_of(id, tab_id);
         self.detach_if_unused(tab_id);
+        self.forget_worlds(ended.target());
         let Some(tab) = self.world.tabs.get_mut(tab_id) else {
             return;
         };
@@ -122,6 +126,25 @@ impl Core {
         } else if tab.is_live() {
             self.undo(&ended, tab_id);
             self.end_abandoned_placeholder(ended.target());
+        }
+    }
+
+    /// The isolated worlds of a dormant page or frame that only ended sessions have named are gone. A
+    /// library names them anew whenever it connects.
+    pub(crate) fn forget_worlds(&mut self, target: &Target) {
+        let Some(debuggee) = target.debuggee() else {
+            return;
+        };
+        let sessions = self.world.sessions.on(target);
+        let wanted: BTreeSet<String> = sessions.flat_map(|(_, s)| s.journal().worlds()).collect();
+        let tab = self.world.tabs.get_mut(debuggee.tab_id);
+        let contexts = tab
+            .filter(|tab| tab.is_dormant())
+            .and_then(|tab| tab.contexts_of_mut(debuggee.child_id.as_ref()));
+        let forgotten =
+            contexts.map(|contexts| contexts.retain_worlds(|name| wanted.contains(name)));
+        for context in forgotten.into_iter().flatten() {
+            self.broadcast(target, CONTEXT_DESTROYED, &context.destroyed_params());
         }
     }
 

@@ -5,7 +5,7 @@ use crate::model::calls::Step;
 use crate::model::target::Target;
 use crate::protocol::cdp::Request;
 use crate::protocol::ids::{ClientId, SessionId, TabId};
-use crate::protocol::methods::init::{self, Replay};
+use crate::protocol::methods::init::{self, Init};
 use crate::protocol::methods::waiting;
 
 impl Core {
@@ -16,7 +16,8 @@ impl Core {
             return;
         };
         let client_id = session.client_id();
-        if !is_use(request, session.journal().has_started()) {
+        let has_started = session.journal().has_started();
+        if !is_use(request, has_started, self.world.emulates_focus) {
             return;
         }
         let Some(tab) = self.world.tabs.get_mut(tab_id) else {
@@ -53,9 +54,9 @@ impl Core {
 }
 
 /// Whether a command is more than client libraries send to every page.
-fn is_use(request: &Request<'_>, has_started: bool) -> bool {
+fn is_use(request: &Request<'_>, has_started: bool, emulates_focus: bool) -> bool {
     let (method, params) = (&request.method, &request.params);
     let init = init::find(method).filter(|_| init::has_required_params(method, params));
-    let is_default = |replay| replay != Replay::Default || !has_started;
-    !init.is_some_and(|init| is_default(init.replay)) && !waiting::can_wait(method, params)
+    let is_set_up = |init: &Init| !init.is_default(emulates_focus) || !has_started;
+    !init.is_some_and(is_set_up) && !waiting::can_wait(method, params)
 }

@@ -23,8 +23,11 @@ impl Core {
         let Some(tab) = self.world.tabs.get_mut(debuggee.tab_id) else {
             return;
         };
-        let params = tab.frame_to_announced(Cow::Borrowed(params));
         let child_id = debuggee.child_id.as_ref();
+        if child_id.is_none() && event == Event::FrameNavigated {
+            tab.learn_main_frame(params);
+        }
+        let params = tab.frame_to_announced(Cow::Borrowed(params));
         let (params, is_known) = tab.note_child_context(child_id, event, params);
         let params = &*params;
         if let Some(mirror) = tab.mirror_mut(child_id) {
@@ -69,6 +72,9 @@ impl Core {
             Event::FrameNavigated => {
                 self.broadcast(&target, method, params);
                 self.complete_restored_page(tab_id, params);
+            }
+            Event::ConsoleCalled | Event::LogEntryAdded => {
+                self.broadcast_logged(tab_id, event, method, params);
             }
             _ => self.apply_common_event(page, event, method, params),
         }

@@ -26,8 +26,9 @@ impl Core {
     ) -> HandlerResult {
         let session = self.world.sessions.get(caller.session_id);
         let has_started = session.is_some_and(|session| session.journal().has_started());
+        let emulates_focus = self.world.emulates_focus;
         let init = init::find(&request.method)
-            .filter(|init| init.replay != Replay::Default || !has_started)
+            .filter(|init| !init.is_default(emulates_focus) || !has_started)
             .filter(|_| init::has_required_params(&request.method, &request.params));
         match init {
             Some(init) => {

@@ -205,7 +205,17 @@ impl Core {
         let Some(wake) = tab.and_then(|tab| tab.wake_mut()) else {
             return;
         };
-        for held in wake.take_held() {
+        let has_history = wake.stage() != Stage::CreatingHelpers;
+        let all_held = wake.take_held();
+        if has_history {
+            let page_events = all_held.iter().filter(|held| held.child_id.is_none());
+            let logged = page_events
+                .filter_map(HeldEvent::log_time)
+                .collect::<Vec<_>>();
+            let sessions = &mut self.world.sessions;
+            sessions.expect_repetitions(&Target::Page(tab_id), &logged);
+        }
+        for held in all_held {
             let event = Event::classify(&held.method);
             if held.child_id.is_none() && self.is_already_known(tab_id, event, &held.params) {
                 if let Some(tab) = self.world.tabs.get_mut(tab_id) {
@@ -327,6 +337,8 @@ impl Core {
         self.world.forget_real_scripts(tab_id);
         tracing::warn!(tab = %tab_id, %error, "could not wake");
         self.fail_waiting(wake.finish().0, error);
+        // Those of clients that have left meanwhile.
+        self.forget_worlds(&Target::Page(tab_id));
     }
 
     fn fail_waiting(&mut self, waiting: impl IntoIterator<Item = Waiting>, error: &CdpError) {

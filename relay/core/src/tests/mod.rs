@@ -13,6 +13,7 @@ mod extension_link;
 mod interception;
 mod late_join;
 mod launching;
+mod logged;
 mod pause;
 mod permissions;
 mod property;

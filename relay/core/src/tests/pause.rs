@@ -248,7 +248,7 @@ fn browser_that_has_quit_is_missing_and_not_paused() {
     let (mut script, page) = live_page();
     pause(&mut script);
     script.disconnect_extension();
-    script.advance(std::time::Duration::from_secs(41));
+    script.advance(std::time::Duration::from_secs(121));
     assert!(!script.is_paused());
     let (_, message) = script.request_error(page.client, "Target.getTargets", json!({}));
     assert!(message.starts_with("No browser connected."), "{message}");

@@ -276,3 +276,56 @@ fn name_is_free_for_the_folder_that_has_it() {
     assert!(is_taken(None, "chrome"));
     assert!(!is_taken(None, "chrome-2"));
 }
+
+#[test]
+fn the_relay_proves_the_secret_of_the_pairing_that_was_proven() {
+    let (mut pairings, secret) = with_folder();
+    let (other, _) = pairings.pair_folder(Path::new("/y"), None, None, 0);
+    let Verdict::Proven { pairing, .. } = verify(&pairings, &secret, A, 0) else {
+        panic!("the proof does not hold");
+    };
+    let handshake = handshake(A);
+    let proof = pairings.prove(&pairing, &handshake).unwrap();
+    assert!(secret.verify(Role::Relay, &handshake, &proof));
+    let proof = pairings.prove(&other, &handshake).unwrap();
+    assert!(!secret.verify(Role::Relay, &handshake, &proof));
+    let unknown = PairingId("unknown".to_owned());
+    assert_eq!(pairings.prove(&unknown, &handshake), None);
+}
+
+#[test]
+fn a_browser_is_paired_until_it_is_unpaired() {
+    let (mut pairings, secret) = with_folder();
+    let name = connect(&mut pairings, &secret, A);
+    connect(&mut pairings, &secret, B);
+    let Verdict::Proven { pairing, .. } = verify(&pairings, &secret, A, 0) else {
+        panic!("the proof does not hold");
+    };
+    let is_paired = |pairings: &Pairings, id| pairings.is_paired(&pairing, id);
+    assert!(is_paired(&pairings, A) && is_paired(&pairings, B));
+    pairings.unpair(&name).unwrap();
+    assert!(!is_paired(&pairings, A) && is_paired(&pairings, B));
+    let unknown = PairingId("unknown".to_owned());
+    assert!(pairings.contains(&pairing) && !pairings.contains(&unknown));
+    assert!(!pairings.is_paired(&unknown, B));
+}
+
+#[test]
+fn codes_that_nobody_used_are_forgotten_after_an_hour() {
+    let (mut pairings, folder) = with_folder();
+    let (used, unused) = (
+        pairings.pair_by_code(None, 0),
+        pairings.pair_by_code(None, 0),
+    );
+    connect(&mut pairings, &used, A);
+    let hour = 60 * 60 * 1000;
+    pairings.forget_unused_codes(hour - 1);
+    assert_eq!(pairings.pairings.len(), 3);
+    pairings.forget_unused_codes(hour);
+    assert_eq!(pairings.pairings.len(), 2);
+    assert_eq!(verify(&pairings, &unused, B, 0), Verdict::NotPaired);
+    assert!(matches!(
+        verify(&pairings, &folder, B, 0),
+        Verdict::Proven { .. }
+    ));
+}

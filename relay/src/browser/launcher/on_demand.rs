@@ -1,5 +1,6 @@
 //! The browser that is launched when a client needs one.
 
+use std::sync::atomic::Ordering;
 use std::sync::{MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -55,7 +56,16 @@ impl Launcher {
         };
         let ensuring = self.ensuring.run(async {
             let mut browsers = self.browsers().await;
-            let report = self.ready(&mut browsers, options, Switch::AtOnce).await?;
+            let restarts = self.restarts.load(Ordering::Relaxed);
+            let mut outcome = self.ready(&mut browsers, options, Switch::AtOnce).await;
+            let is_restarted = self.restarts.load(Ordering::Relaxed) != restarts;
+            if is_restarted && matches!(outcome, Err(Error::BrowserStopped)) {
+                drop(browsers);
+                // The restart was queued first, so it has finished once we hold the lock.
+                browsers = self.browsers().await;
+                outcome = self.ready(&mut browsers, options, Switch::AtOnce).await;
+            }
+            let report = outcome?;
             let launched = browsers.iter().find(|own| own.id == report.id);
             let pairing = launched.and_then(Launched::pairing).cloned();
             *self.on_demand_name() = Some((report.name.clone(), pairing));

@@ -21,7 +21,7 @@ impl Program {
         let Started { ownership, .. } = self.start_process(process).await?;
         let url = self.port(process).await?;
         self.note_ready(ownership);
-        self.note_executable(process);
+        self.note_executable(process).await;
         Ok(direct::Found { url, ownership })
     }
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use tabwire_home::{Error, Home, Token, TokenFault};
+use tabwire_home::{Error, FileFault, Home, Token, TokenFault};
 
 use super::Situation;
 use super::finding::{Finding, note, ok, problem};
@@ -37,7 +37,7 @@ fn check_token(home: &Home, is_running: bool) -> Finding {
     let is_ours = matches!(
         error,
         Error::Token {
-            fault: TokenFault::Malformed | TokenFault::SymbolicLink,
+            fault: TokenFault::Malformed | TokenFault::File(FileFault::SymbolicLink),
             ..
         }
     );

@@ -29,7 +29,12 @@ impl Launcher for Nowhere {
 
 fn client() -> (Client, Drain) {
     let (outbox, sent) = outbox(1 << 20);
-    let connections = Connections::new(ClientMode::SingleActive, Arc::default(), Arc::default());
+    let connections = Connections::new(
+        ClientMode::SingleActive,
+        Arc::default(),
+        Arc::default(),
+        Arc::default(),
+    );
     let report = Report {
         client: ID,
         observer: Observer::new(Log::new(), None),

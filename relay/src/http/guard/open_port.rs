@@ -10,7 +10,7 @@ use axum::response::Response;
 
 use super::{
     Admission, Refusal, check_host, is_loopback, may_have_method, not_get, refusal, refuse,
-    refuse_origin, refuse_unknown_owner,
+    refuse_origin, refuse_repeated, refuse_unknown_owner,
 };
 use crate::http::entrance::Entrance;
 use crate::open_port::Opening;
@@ -54,6 +54,7 @@ fn admit_program(
     uri: &Uri,
     headers: &HeaderMap,
 ) -> Result<(), Refusal> {
+    refuse_repeated(headers)?;
     if !lacks_port(uri, headers) {
         check_host(port, uri, headers)?;
     }
@@ -74,26 +75,22 @@ fn admit_program(
 /// Chromedriver leaves the port out of the `Host` of its WebSockets. A browser never does, because
 /// port 80 is never opened, so such a request is no page's.
 fn lacks_port(uri: &Uri, headers: &HeaderMap) -> bool {
-    let mut hosts = headers.get_all(header::HOST).iter();
-    let (first, second) = (hosts.next(), hosts.next());
-    let host = first.filter(|_| second.is_none());
-    let host = host.and_then(|host| host.to_str().ok());
-    host.is_some_and(is_loopback) && uri.authority().is_none()
+    let host = headers.get(header::HOST);
+    host.is_some_and(|host| host.to_str().is_ok_and(is_loopback)) && uri.authority().is_none()
 }
 
 /// Chromedriver and its relatives are built from Chromium, and their requests look like those of an
 /// extension. But they call themselves `chromedriver` or the like, where Chrome lets no page
 /// change the `User-Agent`, and an extension only with `declarativeNetRequest`.
 fn is_webdriver(headers: &HeaderMap) -> bool {
-    let only = |name: &str| {
-        let mut values = headers.get_all(name).iter();
-        let (first, second) = (values.next(), values.next());
-        first.filter(|_| second.is_none())?.to_str().ok()
-    };
-    only("sec-fetch-site") == Some("none")
-        && only("sec-fetch-dest") == Some("empty")
+    let value = |name: &str| headers.get(name)?.to_str().ok();
+    let mut agents = headers.get_all(header::USER_AGENT).iter();
+    let is_driver = |agent: &axum::http::HeaderValue| agent.as_bytes().ends_with(b"driver");
+    value("sec-fetch-site") == Some("none")
+        && value("sec-fetch-dest") == Some("empty")
         && !headers.contains_key("sec-fetch-user")
-        && only("user-agent").is_some_and(|agent| agent.ends_with("driver"))
+        && agents.next().is_some_and(is_driver)
+        && agents.next().is_none()
 }
 
 #[cfg(test)]
@@ -106,7 +103,10 @@ mod tests {
         map.insert("host", "127.0.0.1:9222".parse().unwrap());
         for (name, value) in headers {
             let name = HeaderName::from_bytes(name.as_bytes()).unwrap();
-            map.insert(name, value.parse().unwrap());
+            match name.as_str() {
+                "host" => drop(map.insert(name, value.parse().unwrap())),
+                _ => drop(map.append(name, value.parse().unwrap())),
+            }
         }
         let (method, uri) = (method.parse().unwrap(), path.parse().unwrap());
         let admitted = admit_program(9222, &method, &uri, &map);
@@ -180,6 +180,21 @@ mod tests {
                 let refused = status("GET", path, &[header]);
                 assert_eq!(refused, StatusCode::FORBIDDEN, "{path} {header:?}");
             }
+        }
+    }
+
+    #[test]
+    fn webdriver_headers_must_not_repeat() {
+        let webdriver = [
+            ("sec-fetch-site", "none"),
+            ("sec-fetch-dest", "empty"),
+            ("user-agent", "chromedriver"),
+        ];
+        for (again, refused) in webdriver.iter().zip([400, 400, 403]) {
+            let mut headers = webdriver.to_vec();
+            headers.push(*again);
+            let status = status("GET", "/json/version", &headers);
+            assert_eq!(status.as_u16(), refused, "{again:?}");
         }
     }
 

@@ -91,6 +91,20 @@ fn cancelled_download_leaves_no_folder_behind() {
 }
 
 #[test]
+fn folder_that_appears_after_the_cancellation_is_removed() {
+    let scene = Scene::new();
+    let folder = scene.path(&format!("Downloads/Tabwire-{GUID}"));
+    let late = folder.clone();
+    let chrome = thread::spawn(move || {
+        thread::sleep(TIDY_INTERVAL);
+        fs::create_dir_all(late).unwrap();
+    });
+    assert_eq!(scene.place_at(&folder.join(GUID), &[]).files, []);
+    chrome.join().unwrap();
+    assert!(!folder.exists());
+}
+
+#[test]
 fn several_clients_get_a_file_each() {
     let scene = Scene::new();
     let source = scene.download();

@@ -1,16 +1,10 @@
 /** What the drivers of MCP servers share: a server, started as an agent's host starts it, and its tools. */
 
-import { fileURLToPath } from 'node:url';
-
-import { Client } from '@modelcontextprotocol/sdk/client/index.js';
-import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
-
+import { connectToServer } from '../../../harness/mcp_client.mjs';
 import { TABWIRE } from '../../../harness/processes.mjs';
 import { given } from '../driver.mjs';
 
-/** A file of an installed package. */
-export const installed = (file) =>
-  fileURLToPath(new URL(`../../../node_modules/${file}`, import.meta.url));
+export { installed } from '../../../harness/mcp_client.mjs';
 
 /** The address of the browser in the server's arguments. Through the relay, `tabwire wrap` fills it in, as it does for users. */
 export const address = given.address.home ? '{cdp_url}' : given.address.ws;
@@ -19,11 +13,10 @@ export const address = given.address.home ? '{cdp_url}' : given.address.ws;
 export async function startServer(...args) {
   const { home } = given.address;
   const wrapped = home ? [TABWIRE, 'wrap', '--'] : [];
-  const [command, ...rest] = [...wrapped, process.execPath, ...args];
-  const env = { ...process.env, ...(home && { TABWIRE_HOME: home }) };
-  const transport = new StdioClientTransport({ command, args: rest, env, stderr: 'ignore' });
-  const client = new Client({ name: 'battery', version: '1' });
-  await client.connect(transport);
+  const { client } = await connectToServer([...wrapped, process.execPath, ...args], {
+    env: home && { TABWIRE_HOME: home },
+    name: 'battery',
+  });
   const call = async (name, args = {}) => {
     const { content, isError } = await client.callTool({ name, arguments: args });
     const text = content.map((part) => part.text ?? '').join('\n');

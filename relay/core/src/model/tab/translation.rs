@@ -22,6 +22,17 @@ impl Tab {
         self.real_main_frame != before
     }
 
+    /// A new document of the main frame names the frame. Otherwise it would stay unknown if the
+    /// renderer has crashed before Chrome sent the frame tree.
+    pub fn learn_main_frame(&mut self, navigated: &str) {
+        let frame = json::field(navigated, "frame").unwrap_or_default();
+        if json::field(frame, "parentId").is_none()
+            && let Some(id) = json::string_field(frame, "id")
+        {
+            self.set_real_main_frame(&id);
+        }
+    }
+
     /// Replaces the main frame's id in a client's message by Chrome's.
     pub fn frame_to_real<'t>(&self, text: Cow<'t, str>) -> Cow<'t, str> {
         match &self.real_main_frame {

@@ -31,6 +31,10 @@ pub enum Event {
     /// `Inspector.detached`.
     Detached,
     Crashed,
+    /// `Runtime.consoleAPICalled`.
+    ConsoleCalled,
+    /// `Log.entryAdded`.
+    LogEntryAdded,
     ReloadedAfterCrash,
     ScriptParsed,
     StyleSheetAdded,
@@ -63,6 +67,8 @@ impl Event {
             "Network.loadingFailed" => Self::LoadingFailed,
             "Fetch.requestPaused" => Self::RequestPaused,
             "Fetch.authRequired" => Self::AuthRequired,
+            "Runtime.consoleAPICalled" => Self::ConsoleCalled,
+            "Log.entryAdded" => Self::LogEntryAdded,
             "Inspector.detached" => Self::Detached,
             "Inspector.targetCrashed" => Self::Crashed,
             "Inspector.targetReloadedAfterCrash" => Self::ReloadedAfterCrash,

@@ -43,6 +43,17 @@ pub struct Init {
     pub replay: Replay,
 }
 
+/// Lets a page in the background behave as if it had the focus.
+const FOCUS_EMULATION: &str = "Emulation.setFocusEmulationEnabled";
+
+impl Init {
+    /// Whether this is a default of a client's library while that initializes. `emulates_focus`: as in
+    /// `Config`.
+    pub fn is_default(&self, emulates_focus: bool) -> bool {
+        self.replay == Replay::Default || !emulates_focus && self.method == FOCUS_EMULATION
+    }
+}
+
 const fn init(method: &'static str, answer: Answer, replay: Replay) -> Init {
     Init {
         method,
@@ -63,7 +74,7 @@ pub const INIT: &[Init] = &[
     init("Emulation.setDeviceMetricsOverride",         Answer::Empty,            Replay::Default),
     init("Emulation.setEmulatedMedia",                 Answer::Empty,            Replay::Default),
     init("Emulation.setEmulatedVisionDeficiency",      Answer::Empty,            Replay::Default),
-    // Clicks in a background tab need focus emulation.
+    // Clicks in a background tab need focus emulation. `Config` can make it a default.
     init("Emulation.setFocusEmulationEnabled",         Answer::Empty,            Replay::Always),
     init("Emulation.setGeolocationOverride",           Answer::Empty,            Replay::Default),
     init("Emulation.setLocaleOverride",                Answer::Empty,            Replay::Default),

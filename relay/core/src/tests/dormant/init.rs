@@ -121,6 +121,20 @@ fn does_not_replay_client_defaults_on_existing_tabs() {
 }
 
 #[test]
+fn focus_emulation_of_a_library_can_be_withheld_like_other_defaults() {
+    const METHOD: &str = "Emulation.setFocusEmulationEnabled";
+    let (mut script, page, _) = initialized_page();
+    script.withhold_focus_emulation();
+    script.send(&page, "Runtime.evaluate", json!({}));
+    let replayed = script.finish_waking();
+    assert!(!replayed.contains(&METHOD.to_owned()), "{replayed:?}");
+    script.next_command("Runtime.evaluate");
+    // The client's user asks for it.
+    script.send(&page, METHOD, json!({ "enabled": true }));
+    script.next_command(METHOD);
+}
+
+#[test]
 fn override_after_init_wakes_the_tab_and_reaches_it() {
     let (mut script, page, _) = initialized_page();
     let params = json!({ "media": "print" });

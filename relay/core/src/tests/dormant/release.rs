@@ -49,6 +49,50 @@ fn detaches_when_the_client_disconnects_with_a_command_in_flight() {
 }
 
 #[test]
+fn worlds_of_clients_that_have_left_are_forgotten() {
+    let mut script = Script::with_tabs(1);
+    let world = |name| json!({ "frameId": "T1", "worldName": name });
+    let watcher = script.auto_attached_page();
+    script.request(&watcher, "Runtime.enable", json!({}));
+    script.request(&watcher, "Page.createIsolatedWorld", world("shared"));
+    let leaving = script.auto_attached_page();
+    script.request(&leaving, "Page.createIsolatedWorld", world("shared"));
+    script.request(&leaving, "Page.createIsolatedWorld", world("own"));
+    let own = script.received(&watcher).context_id("own");
+
+    script.disconnect(leaving.client);
+    let received = script.received(&watcher);
+    let destroyed = received.event("Runtime.executionContextDestroyed");
+    assert_eq!(destroyed["executionContextId"], own);
+    assert_eq!(received.len(), 1, "{received:?}");
+    let next = script.auto_attached_page();
+    script.send(&next, "Runtime.enable", json!({}));
+    let known = script.received(&next);
+    let worlds: Vec<_> = known
+        .contexts()
+        .iter()
+        .map(|context| &context["name"])
+        .collect();
+    assert_eq!(worlds, ["", "shared"]);
+}
+
+#[test]
+fn worlds_of_a_client_that_leaves_while_its_tab_wakes_are_forgotten() {
+    let mut script = Script::with_tabs(1);
+    let page = script.auto_attached_page();
+    let world = json!({ "frameId": "T1", "worldName": "own" });
+    script.request(&page, "Page.createIsolatedWorld", world);
+    script.send(&page, "Runtime.evaluate", json!({}));
+    let attach = script.next_call("attachTab");
+    script.disconnect(page.client);
+    script.reply_error(&attach, json!("refused"));
+    let next = script.auto_attached_page();
+    script.send(&next, "Runtime.enable", json!({}));
+    let known = script.received(&next);
+    assert_eq!(known.contexts().len(), 1, "{known:?}");
+}
+
+#[test]
 fn releases_a_tab_created_for_a_client_that_has_disconnected() {
     let mut script = Script::with_tabs(0);
     let (client, _) = script.auto_attached_client();

@@ -1,77 +1,26 @@
 //! A browser as Chrome behaves: it rejects commands to a tab without the debugger, and it reports
 //! execution contexts only while `Runtime` is enabled.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::tests::script::{Call, attached_tab, child_target, execution_context, tab};
+use super::history::marker;
+use super::pages::{Event, FakeTab};
+use crate::tests::script::{Call, attached_tab, tab};
 
 /// Prefix of the frame ids of prerendered pages, which only Chrome uses. Clients must never receive
 /// one.
 pub const PRERENDERED: &str = "prerendered-";
 
-/// A debugger event: its CDP method and parameters.
-pub type Event = (&'static str, Value);
-
-#[derive(Default)]
 pub struct Browser {
     tabs: BTreeMap<i64, FakeTab>,
     last_tab: i64,
     /// How many rules for permissions of sites there are, and the call that has set them.
     permissions: (u64, usize),
     is_paused: bool,
-}
-
-#[derive(Default)]
-struct FakeTab {
-    attached: bool,
-    runtime_enabled: bool,
-    contexts: BTreeSet<i64>,
-    frames: BTreeSet<String>,
-    children: BTreeSet<String>,
-    /// Which prerendered page has replaced the first one.
-    prerendered: Option<usize>,
-}
-
-impl FakeTab {
-    fn main_frame(&self, tab: i64) -> String {
-        self.prerendered
-            .map_or_else(|| format!("T{tab}"), |n| format!("{PRERENDERED}{tab}-{n}"))
-    }
-
-    fn detach(&mut self) {
-        self.attached = false;
-        self.runtime_enabled = false;
-        self.children.clear();
-    }
-
-    fn frame_tree(&self, tab: i64) -> Value {
-        let main = self.main_frame(tab);
-        let child = |id| json!({ "frame": { "id": id, "parentId": main, "url": "x" } });
-        let children: Vec<_> = self.frames.iter().map(child).collect();
-        json!({ "frame": { "id": main }, "childFrames": children })
-    }
-
-    /// Enables `Runtime`, which reports all contexts. The extension makes Chrome report them again
-    /// if it was enabled.
-    fn enable_runtime(&mut self, tab: i64) -> Vec<Event> {
-        let main = self.main_frame(tab);
-        let cleared = ("Runtime.executionContextsCleared", json!({}));
-        let was_enabled = std::mem::replace(&mut self.runtime_enabled, true);
-        let contexts = self.contexts.iter().map(|id| created(&main, *id));
-        was_enabled
-            .then_some(cleared)
-            .into_iter()
-            .chain(contexts)
-            .collect()
-    }
-}
-
-fn created(frame: &str, id: i64) -> Event {
-    let world = if id % 2 == 0 { "" } else { "utility" };
-    let params = execution_context(id, frame, world);
-    ("Runtime.executionContextCreated", params)
+    /// The number of the last event or result, which shows their order.
+    serial: u64,
 }
 
 /// The report of a tab with two cross-process frames, which Chrome may or may not attach later.
@@ -90,6 +39,15 @@ impl Browser {
             last_tab: count,
             permissions: (0, 0),
             is_paused: false,
+            serial: 0,
+        }
+    }
+
+    /// Another browser, which uses the same tab ids.
+    pub fn other(&self) -> Self {
+        Self {
+            serial: self.serial,
+            ..Self::with_tabs(2)
         }
     }
 
@@ -106,6 +64,11 @@ impl Browser {
 
     pub fn has_permissions(&self) -> bool {
         self.permissions.1 > 0
+    }
+
+    /// Whether a page waits for an answer to a request that it has paused.
+    pub fn has_paused_requests(&self) -> bool {
+        self.tabs.values().any(FakeTab::has_paused)
     }
 
     /// The reply to `listTabs`.
@@ -138,11 +101,9 @@ impl Browser {
         self.tabs.remove(&tab);
     }
 
-    /// A prerendered page replaces the one in this tab, which happens only while no debugger is
-    /// attached.
     pub fn activate_prerendered(&mut self, tab: i64, n: usize) {
-        if let Some(tab) = self.tabs.get_mut(&tab).filter(|tab| !tab.attached) {
-            tab.prerendered = Some(n);
+        if let Some(tab) = self.tabs.get_mut(&tab) {
+            tab.activate_prerendered(n);
         }
     }
 
@@ -198,11 +159,24 @@ impl Browser {
 
     fn execute_command(&mut self, call: &Call) -> Option<(Vec<Event>, Value)> {
         let tab = self.tabs.get_mut(&call.tab()).filter(|tab| tab.attached)?;
+        if call.child().is_some_and(|child| !tab.has_child(child)) {
+            return None;
+        }
+        self.serial += 1;
+        let mut result = json!({ "serial": self.serial, "marker": marker(call) });
+        if call.child().is_some() {
+            return Some((Vec::new(), result));
+        }
         let mut events = Vec::new();
-        let mut result = json!({});
         match call.command() {
-            "Runtime.enable" if call.child().is_none() => events = tab.enable_runtime(call.tab()),
-            "Runtime.disable" if call.child().is_none() => tab.runtime_enabled = false,
+            "Runtime.enable" => events = tab.enable_runtime(call.tab()),
+            "Runtime.disable" => tab.disable_runtime(),
+            "Fetch.enable" => tab.enable_fetch(),
+            "Fetch.disable" => tab.disable_fetch(),
+            "Fetch.continueRequest" | "Fetch.failRequest" => {
+                let request = call.params()["requestId"].as_str()?;
+                return tab.continue_request(request).then_some((events, result));
+            }
             "Page.getFrameTree" => result = json!({ "frameTree": tab.frame_tree(call.tab()) }),
             "Page.addScriptToEvaluateOnNewDocument" => result = json!({ "identifier": "9" }),
             "Page.createIsolatedWorld" => result = json!({ "executionContextId": 77 }),
@@ -217,64 +191,9 @@ impl Browser {
     /// debugger is attached.
     pub fn debugger_event(&mut self, id: i64, kind: usize, number: usize) -> Option<Event> {
         let tab = self.tabs.get_mut(&id).filter(|tab| tab.attached)?;
-        let event = match kind {
-            0..=3 | 8 if tab.runtime_enabled => tab.context_event(id, kind, number),
-            4 | 5 => tab.frame_event(id, kind, number),
-            6 | 7 => tab.child_event(id, kind, number),
-            _ => None,
-        };
-        Some(event.unwrap_or_else(|| ("Network.dataReceived", json!({}))))
-    }
-}
-
-impl FakeTab {
-    fn context_event(&mut self, tab: i64, kind: usize, number: usize) -> Option<Event> {
-        let id = i64::try_from(number).unwrap() + 1;
-        match kind {
-            0 | 1 if self.contexts.insert(id) => Some(created(&self.main_frame(tab), id)),
-            2 if self.contexts.remove(&id) => {
-                let params = json!({ "executionContextId": id, "executionContextUniqueId": format!("u{id}") });
-                Some(("Runtime.executionContextDestroyed", params))
-            }
-            3 => {
-                self.contexts.clear();
-                Some(("Runtime.executionContextsCleared", json!({})))
-            }
-            8 if self.contexts.contains(&id) => {
-                let params = json!({ "executionContextId": id, "args": [] });
-                Some(("Runtime.consoleAPICalled", params))
-            }
-            _ => None,
-        }
-    }
-
-    fn frame_event(&mut self, tab: i64, kind: usize, number: usize) -> Option<Event> {
-        let frame = format!("F{tab}-{number}");
-        match kind {
-            4 if self.frames.insert(frame.clone()) => {
-                let params = json!({ "frameId": frame, "parentFrameId": self.main_frame(tab) });
-                Some(("Page.frameAttached", params))
-            }
-            5 if self.frames.remove(&frame) => {
-                let params = json!({ "frameId": frame, "reason": "remove" });
-                Some(("Page.frameDetached", params))
-            }
-            _ => None,
-        }
-    }
-
-    fn child_event(&mut self, tab: i64, kind: usize, number: usize) -> Option<Event> {
-        let child = format!("C{tab}-{number}");
-        match kind {
-            6 if self.children.insert(child.clone()) => {
-                let params = child_target(&child, "iframe", true);
-                Some(("Target.attachedToTarget", params))
-            }
-            7 if self.children.remove(&child) => {
-                let params = json!({ "sessionId": child });
-                Some(("Target.detachedFromTarget", params))
-            }
-            _ => None,
-        }
+        self.serial += 1;
+        let event = tab.event(id, kind, number, self.serial);
+        let unrelated = || Event::of_page("Network.dataReceived", json!({ "serial": self.serial }));
+        Some(event.unwrap_or_else(unrelated))
     }
 }

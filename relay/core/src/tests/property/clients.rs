@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::browser::PRERENDERED;
+use super::history::Origin;
 use crate::tests::script::ClientId;
 
 #[derive(Default)]
@@ -19,14 +20,18 @@ pub struct Clients {
 struct Client {
     /// Requests without a reply. Entered when sent, removed by the reply.
     pending: BTreeMap<i64, PendingRequest>,
-    /// Entered by `Target.attachedToTarget`, removed by `Target.detachedFromTarget`.
+    /// Entered by `Target.attachedToTarget`, removed by `Target.detachedFromTarget`. The root
+    /// session of a client that is connected to a target is "".
     sessions: BTreeMap<String, View>,
     is_disconnected: bool,
 }
 
 struct PendingRequest {
-    session: Option<String>,
+    /// "" without a session id.
+    session: String,
     method: String,
+    /// Whether Chrome's result carries its id.
+    is_echoed: bool,
 }
 
 /// What a client has received about one target.
@@ -34,21 +39,31 @@ struct PendingRequest {
 struct View {
     contexts: BTreeSet<i64>,
     frames: BTreeSet<String>,
+    /// The last request that was paused for it.
+    paused: Option<String>,
+    /// The number of the last event or result.
+    serial: u64,
 }
 
 impl Clients {
-    pub fn connect(&mut self, client: ClientId) {
-        self.clients.insert(client, Client::default());
+    /// `is_on_target`: the client is connected to a target, and not to the browser.
+    pub fn connect(&mut self, client: ClientId, is_on_target: bool) {
+        let mut new = Client::default();
+        if is_on_target {
+            new.sessions.insert(String::new(), View::default());
+        }
+        self.clients.insert(client, new);
     }
 
     pub fn disconnect(&mut self, client: ClientId) {
         self.clients.get_mut(&client).unwrap().is_disconnected = true;
     }
 
-    pub fn send(&mut self, client: ClientId, session: Option<&str>, id: i64, method: &str) {
+    pub fn send(&mut self, (client, session): Origin, id: i64, method: &str, is_echoed: bool) {
         let request = PendingRequest {
-            session: session.map(str::to_owned),
+            session,
             method: method.to_owned(),
+            is_echoed,
         };
         let client = self.clients.get_mut(&client).unwrap();
         client.pending.insert(id, request);
@@ -65,6 +80,20 @@ impl Clients {
     pub fn session(&self, client: ClientId, n: usize) -> Option<String> {
         let mut sessions = self.clients[&client].sessions.keys();
         sessions.nth(n % sessions.len().max(1)).cloned()
+    }
+
+    pub fn has(&self, client: ClientId, session: &str) -> bool {
+        let client = &self.clients[&client];
+        !client.is_disconnected && client.sessions.contains_key(session)
+    }
+
+    pub fn is_on_target(&self, client: ClientId) -> bool {
+        self.clients[&client].sessions.contains_key("")
+    }
+
+    /// A request that was paused for the session.
+    pub fn paused_request(&self, client: ClientId, session: &str) -> Option<&str> {
+        self.clients[&client].sessions[session].paused.as_deref()
     }
 
     /// A context that the session has received, or 1 if there is none.
@@ -115,19 +144,28 @@ impl Client {
         let request = self.pending.remove(&id);
         let request = request.unwrap_or_else(|| panic!("a reply to no request: {message}"));
         assert_eq!(
-            request.session.as_deref(),
-            message["sessionId"].as_str(),
+            request.session,
+            message["sessionId"].as_str().unwrap_or_default(),
             "a reply on another session: {message}"
         );
-        let view = request.session.and_then(|id| self.sessions.get_mut(&id));
-        if let Some(view) = view {
+        // An evaluation that the person has stopped throws.
+        let is_of_chrome = |result: &&Value| result.get("exceptionDetails").is_none();
+        let result = message.get("result").filter(is_of_chrome);
+        let result = result.filter(|_| request.is_echoed);
+        if let Some(result) = result {
+            assert_eq!(result["marker"], id, "the result of another request");
+        }
+        if let Some(view) = self.sessions.get_mut(&request.session) {
             view.receive_reply(&request.method, message);
+            if let Some(result) = result {
+                view.advance(result, message);
+            }
         }
     }
 
     fn receive_event(&mut self, method: &str, message: &Value, ids: &mut BTreeSet<String>) {
-        let session = message["sessionId"].as_str();
-        if let Some(session) = session {
+        let session = message["sessionId"].as_str().unwrap_or_default();
+        if !session.is_empty() {
             assert!(
                 self.sessions.contains_key(session),
                 "an event on a session that the client does not have: {message}"
@@ -149,17 +187,31 @@ impl Client {
                     "the end of a session that the client does not have: {message}"
                 );
             }
-            _ if method.starts_with("Runtime.") || method.starts_with("Page.") => {
-                let view = session.and_then(|id| self.sessions.get_mut(id));
+            _ if method.starts_with("Target.") || method.starts_with("Browser.") => {}
+            _ => {
+                let view = self.sessions.get_mut(session);
                 let view = view.unwrap_or_else(|| panic!("no session: {message}"));
                 view.receive_event(method, message);
+                view.advance(&message["params"], message);
             }
-            _ => {}
         }
     }
 }
 
 impl View {
+    /// Events and results of a session arrive in the order in which they left Chrome.
+    fn advance(&mut self, content: &Value, message: &Value) {
+        let Some(serial) = content["serial"].as_u64() else {
+            return;
+        };
+        assert!(
+            self.serial < serial,
+            "out of order, after {}: {message}",
+            self.serial
+        );
+        self.serial = serial;
+    }
+
     fn receive_reply(&mut self, method: &str, message: &Value) {
         let succeeded = message.get("result").is_some();
         match method {
@@ -199,6 +251,11 @@ impl View {
                 self.frames.insert(params["frameId"].to_string()),
                 "a frame is announced twice: {message}"
             ),
+            "Fetch.requestPaused" => {
+                self.paused = params["requestId"].as_str().map(str::to_owned);
+            }
+            // The new document of the main frame has no frames yet.
+            "Page.frameNavigated" if params["frame"]["parentId"].is_null() => self.frames.clear(),
             "Page.frameDetached" => {
                 self.frames.remove(&params["frameId"].to_string());
             }

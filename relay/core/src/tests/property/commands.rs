@@ -35,6 +35,8 @@ pub fn root_command(n: usize, target: &str, frame: &str) -> Command {
             "Target.attachToTarget",
             json!({ "targetId": frame, "flatten": true }),
         ),
+        15 => ("Target.attachToBrowserTarget", json!({})),
+        16 => ("Browser.close", json!({})),
         _ => ("Browser.getVersion", json!({})),
     }
 }
@@ -49,15 +51,13 @@ fn download_command(n: usize) -> Command {
 }
 
 /// Command `n` on the session of a page. `context` is an execution context that the session has
-/// received, if any.
-pub fn session_command(n: usize, context: i64) -> Command {
+/// received, if any, and `paused` a request that was paused for it.
+pub fn session_command(n: usize, context: i64, paused: Option<&str>) -> Command {
     if let 0..=5 | 18 = n {
         let expression = if n == 18 { "new UtilityScript()" } else { "1" };
         let params = json!({ "contextId": context, "expression": expression });
         return ("Runtime.evaluate", params);
     }
-    let run_helper =
-        json!({ "objectId": "tabwire.helper.1", "arguments": [{ "value": "prepare()" }] });
     match n {
         6 => (
             "Runtime.callFunctionOn",
@@ -73,6 +73,28 @@ pub fn session_command(n: usize, context: i64) -> Command {
             "Page.createIsolatedWorld",
             json!({ "frameId": "T1", "worldName": "w" }),
         ),
+        13..=21 => state_command(n),
+        22..=25 => fetch_command(n, paused.unwrap_or("none")),
+        26 | 27 => (
+            "Input.dispatchMouseEvent",
+            json!({ "type": "mousePressed", "x": 1, "y": 1 }),
+        ),
+        28 => ("Page.handleJavaScriptDialog", json!({ "accept": true })),
+        29 => (
+            "Debugger.setBreakpointByUrl",
+            json!({ "lineNumber": 1, "url": "x" }),
+        ),
+        30 => ("Debugger.enable", json!({})),
+        31 => ("Debugger.disable", json!({})),
+        _ => init_command(n),
+    }
+}
+
+/// A command that changes what the relay keeps of a session.
+fn state_command(n: usize) -> Command {
+    let run_helper =
+        json!({ "objectId": "tabwire.helper.1", "arguments": [{ "value": "prepare()" }] });
+    match n {
         13 => (
             "Page.removeScriptToEvaluateOnNewDocument",
             json!({ "identifier": "tabwire.1" }),
@@ -89,12 +111,36 @@ pub fn session_command(n: usize, context: i64) -> Command {
             "Emulation.setDeviceMetricsOverride",
             json!({ "width": 800, "height": 600, "deviceScaleFactor": 1, "mobile": false }),
         ),
-        21 => ("Emulation.clearDeviceMetricsOverride", json!({})),
-        _ => init_command(n),
+        _ => ("Emulation.clearDeviceMetricsOverride", json!({})),
+    }
+}
+
+fn fetch_command(n: usize, paused: &str) -> Command {
+    match n {
+        22 => ("Fetch.enable", json!({})),
+        23 => ("Fetch.disable", json!({})),
+        24 => ("Fetch.continueRequest", json!({ "requestId": paused })),
+        _ => (
+            "Fetch.failRequest",
+            json!({ "requestId": paused, "errorReason": "Failed" }),
+        ),
     }
 }
 
 fn init_command(n: usize) -> Command {
     let mut init = playwright_init();
     init.swap_remove(n % init.len())
+}
+
+/// Whether a command does something each time that Chrome receives it, so that it must receive it
+/// once. The relay repeats others to restore and to undo them.
+pub fn acts((method, params): &Command) -> bool {
+    match *method {
+        "Runtime.evaluate" => params["expression"] == "1",
+        "Runtime.callFunctionOn" => params["objectId"].is_null(),
+        method => matches!(
+            method,
+            "Page.captureScreenshot" | "Page.navigate" | "Input.dispatchMouseEvent"
+        ),
+    }
 }

@@ -1,42 +1,91 @@
 //! Applies steps to the core: clients and a browser that send them, and checks on everything that
 //! comes out.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::browser::{Browser, Event};
+use super::browser::Browser;
 use super::clients::Clients;
-use super::commands::{Command, root_command, session_command};
-use super::steps::Step;
-use crate::Placed;
-use crate::tests::script::{Call, Script, Session, playwright_init};
+use super::commands::{Command, acts, root_command, session_command};
+use super::history::History;
+use super::pages::Event;
+use super::steps::{Case, Ending, Kind, Step};
+use crate::Connection;
+use crate::tests::script::{Call, ClientId, Script, playwright_init};
 
 pub struct Simulation {
-    script: Script,
-    clients: Clients,
-    browser: Browser,
-    extension_connected: bool,
+    pub(super) script: Script,
+    pub(super) clients: Clients,
+    pub(super) browser: Browser,
+    pub(super) extension_connected: bool,
     /// Calls that the extension has not answered.
-    calls: Vec<Call>,
+    pub(super) calls: Vec<Call>,
+    history: History,
+    first_client: Option<ClientId>,
+    /// Prints every step and message.
+    is_verbose: bool,
+    /// Changes with every message.
+    digest: DefaultHasher,
 }
 
 impl Simulation {
-    pub fn new() -> Self {
+    /// Runs a case and panics if something does not hold.
+    pub fn run(case: &Case, is_verbose: bool) {
+        Self::play(case, is_verbose);
+    }
+
+    /// Runs a case and returns a number that depends on every message.
+    pub fn digest(case: &Case) -> u64 {
+        Self::play(case, false).digest.finish()
+    }
+
+    fn play(case: &Case, is_verbose: bool) -> Self {
+        let mut simulation = Self::new(case, is_verbose);
+        for step in &case.steps {
+            if is_verbose {
+                println!("---- {step:?}");
+            }
+            simulation.apply(*step);
+        }
+        match case.ending {
+            Ending::BrowserGone => simulation.finish_without_browser(),
+            Ending::BrowserStays => simulation.finish_with_browser(),
+            Ending::RelayStops => simulation.stop(),
+        }
+        simulation
+    }
+
+    fn new(case: &Case, is_verbose: bool) -> Self {
+        let mut script = if case.launches {
+            Script::launching()
+        } else {
+            Script::new()
+        };
+        if case.closes_created {
+            script.close_created_tabs_on_disconnect();
+        }
         let mut simulation = Self {
-            script: Script::new(),
+            script,
             clients: Clients::default(),
             browser: Browser::with_tabs(3),
             extension_connected: false,
             calls: Vec::new(),
+            history: History::default(),
+            first_client: None,
+            is_verbose,
+            digest: DefaultHasher::new(),
         };
-        simulation.connect_extension(false);
+        if !case.launches {
+            simulation.connect_extension(false);
+        }
         simulation
     }
 
-    pub fn apply(&mut self, step: &Step) {
-        match *step {
-            Step::ConnectClient => self.connect_client(),
+    fn apply(&mut self, step: Step) {
+        match step {
+            Step::ConnectClient(kind) => self.connect_client(kind),
             Step::DisconnectClient(n) => self.disconnect_client(n),
             Step::RootCommand {
                 client,
@@ -52,122 +101,160 @@ impl Simulation {
             Step::Reply { call, fails } => self.reply_to(call, fails),
             Step::ReplyToAll => self.reply_to_all(),
             Step::DebuggerEvent { tab, kind, number } => self.debugger_event(tab, kind, number),
+            Step::Burst { tab, count } => self.burst(tab, count),
             Step::Download { tab, kind, number } => self.download(tab, kind, number),
-            Step::DisconnectExtension => self.disconnect_extension(),
+            Step::DisconnectExtension { executed } => self.lose_extension(executed),
             Step::ConnectExtension { attached } => self.connect_extension(attached),
+            Step::ReplaceExtension => self.replace_extension(),
+            Step::ConnectOtherBrowser => self.connect_other_browser(),
+            Step::FailLaunch => self.fail_launch(),
             Step::SendGarbage(n) => self.send_garbage(n),
-            Step::Wait(seconds) => self.wait(Duration::from_secs(u64::from(seconds))),
-            Step::CreateTab(n) => self.create_tab(n),
-            Step::NavigateTab(n) => self.navigate_tab(n),
-            Step::RestrictTab(n) => self.restrict_tab(n),
-            Step::RemoveTab(n) => self.remove_tab(n),
-            Step::DetachDebugger { tab, by_user } => self.detach_debugger(tab, by_user),
-            Step::SetPaused(is_paused) => self.set_paused(is_paused),
+            Step::Wait(seconds) => self.wait(Duration::from_secs(seconds)),
+            Step::Freeze(seconds) => self.freeze(Duration::from_secs(seconds)),
+            step => self.apply_user_step(step),
         }
     }
 
     /// Processes what the core has sent since the last call. Must follow every input.
-    fn process_output(&mut self) {
-        for (client, messages) in self.script.received_by_all() {
-            for message in messages.iter() {
-                self.clients.receive(client, message);
+    pub(super) fn process_output(&mut self) {
+        loop {
+            self.check_messages();
+            let closed = self.script.take_closed_clients();
+            if closed.is_empty() {
+                break;
+            }
+            for client in closed {
+                self.close_client(client);
             }
         }
-        self.script.assert_frames_announced();
         let calls = self.script.calls();
         if self.script.take_extension_closed().is_some() {
             self.extension_connected = false;
             self.calls.clear();
         } else {
-            let calls = calls.into_iter();
-            self.calls
-                .extend(calls.filter(|call| call.id().is_number()));
+            for call in calls {
+                self.receive_call(call);
+            }
         }
+    }
+
+    fn check_messages(&mut self) {
+        for (client, messages) in self.script.received_by_all() {
+            for message in messages.iter() {
+                if self.is_verbose {
+                    println!("{client} <- {message}");
+                }
+                message.hash(&mut self.digest);
+                self.clients.receive(client, message);
+            }
+        }
+        self.script.assert_frames_announced();
+    }
+
+    fn receive_call(&mut self, call: Call) {
+        if self.is_verbose {
+            println!("extension <- {call:?}");
+        }
+        if !call.id().is_number() {
+            return;
+        }
+        self.history.receive(&call);
+        self.calls.push(call);
     }
 
     // ---- clients ----
 
-    fn connect_client(&mut self) {
-        let client = self.script.connect_client();
-        self.clients.connect(client);
+    fn connect_client(&mut self, kind: Kind) {
+        let target = match kind {
+            Kind::Page(n) => Some(format!("T{}", self.browser.tab(n))),
+            Kind::Frame(n) => Some(format!("target-C{}-{}", self.browser.tab(n), n % 2)),
+            _ => None,
+        };
+        let script = &mut self.script;
+        let client = match (kind, &target, self.first_client) {
+            (_, Some(target), _) => script.connect_client_to(Connection::Target(target)),
+            (Kind::Grouped, ..) => script.connect_grouped_client(Connection::Browser, "agent"),
+            (Kind::Request, ..) => script.connect_client_to(Connection::Request),
+            (Kind::SameProgram, _, Some(first)) => {
+                script.connect_client_of(first, Connection::Browser)
+            }
+            _ => script.connect_client(),
+        };
+        self.first_client.get_or_insert(client);
+        self.clients.connect(client, target.is_some());
         self.process_output();
     }
 
     fn disconnect_client(&mut self, n: usize) {
         if let Some(client) = self.clients.client(n) {
-            self.clients.disconnect(client);
-            self.script.disconnect(client);
+            self.close_client(client);
             self.process_output();
         }
     }
 
-    fn session(&self, client: usize, n: usize) -> Option<Session> {
-        let client = self.clients.client(client)?;
-        let id = self.clients.session(client, n)?;
-        Some(Session { client, id })
+    /// A client disconnects, or the relay has disconnected it.
+    fn close_client(&mut self, client: ClientId) {
+        self.clients.disconnect(client);
+        self.script.disconnect(client);
     }
 
     fn send_root_command(&mut self, client: usize, command: usize, tab: usize) {
         let Some(client) = self.clients.client(client) else {
             return;
         };
+        if self.clients.is_on_target(client) {
+            return;
+        }
         let page = format!("T{}", self.browser.tab(tab));
         let frame = format!("target-C{}-{}", self.browser.tab(tab), tab % 2);
-        let (method, params) = root_command(command, &page, &frame);
-        let id = self.script.send(client, method, params);
-        self.clients.send(client, None, id, method);
-        self.process_output();
+        self.send(client, "", root_command(command, &page, &frame));
+    }
+
+    fn session(&self, client: usize, n: usize) -> Option<(ClientId, String)> {
+        let client = self.clients.client(client)?;
+        Some((client, self.clients.session(client, n)?))
     }
 
     fn send_session_command(&mut self, client: usize, session: usize, command: usize) {
-        if let Some(session) = self.session(client, session) {
-            let context = self.clients.context(session.client, &session.id);
-            self.send_on_session(&session, session_command(command, context));
+        if let Some((client, session)) = self.session(client, session) {
+            let context = self.clients.context(client, &session);
+            let paused = self.clients.paused_request(client, &session);
+            let command = session_command(command, context, paused);
+            self.send(client, &session, command);
         }
     }
 
     fn initialize(&mut self, client: usize, session: usize) {
-        let Some(session) = self.session(client, session) else {
+        let Some((client, session)) = self.session(client, session) else {
             return;
         };
         for (method, params) in playwright_init() {
-            if method != "Page.createIsolatedWorld" {
-                self.send_on_session(&session, (method, params));
+            if method != "Page.createIsolatedWorld" && self.clients.has(client, &session) {
+                self.send(client, &session, (method, params));
             }
         }
     }
 
-    fn send_on_session(&mut self, session: &Session, (method, params): Command) {
-        let id = self.script.send(session, method, params);
-        self.clients
-            .send(session.client, Some(&session.id), id, method);
+    fn send(&mut self, client: ClientId, session: &str, command: Command) {
+        let has_marker = acts(&command);
+        let (method, mut params) = command;
+        let id = self.script.next_request();
+        let origin = (client, session.to_owned());
+        if has_marker {
+            params["marker"] = id.into();
+            self.history.send(id, origin.clone());
+        }
+        if self.is_verbose {
+            println!("{client} -> {id} {method} {params} {session}");
+        }
+        // A page that the debugger cannot use is navigated by the extension, without a marker.
+        let is_echoed = has_marker && method != "Page.navigate";
+        self.clients.send(origin, id, method, is_echoed);
+        self.script.send((client, session), method, params);
         self.process_output();
     }
 
     // ---- the extension ----
-
-    fn connect_extension(&mut self, attached: bool) {
-        if self.extension_connected {
-            return;
-        }
-        self.extension_connected = true;
-        if !attached {
-            self.browser.detach_all();
-        }
-        self.script.open_extension();
-        let list = self.script.next_call("listTabs");
-        self.script.reply(&list, self.browser.report());
-        self.process_output();
-    }
-
-    fn disconnect_extension(&mut self) {
-        if self.extension_connected {
-            self.extension_connected = false;
-            self.calls.clear();
-            self.script.disconnect_extension();
-            self.process_output();
-        }
-    }
 
     fn reply_to(&mut self, n: usize, fails: bool) {
         if !self.calls.is_empty() {
@@ -176,7 +263,7 @@ impl Simulation {
         }
     }
 
-    fn reply_to_all(&mut self) {
+    pub(super) fn reply_to_all(&mut self) {
         for call in std::mem::take(&mut self.calls) {
             self.reply(&call, false);
         }
@@ -193,7 +280,7 @@ impl Simulation {
         };
         if let Some((events, result)) = outcome {
             for event in events {
-                self.cdp_event(call.tab(), event);
+                self.cdp_event(call.tab(), &event);
             }
             self.script.reply(call, result);
         } else {
@@ -203,171 +290,35 @@ impl Simulation {
         self.process_output();
     }
 
-    fn extension_event(&mut self, method: &str, params: Value) {
+    pub(super) fn extension_event(&mut self, method: &str, params: Value) {
         if self.extension_connected {
+            if self.is_verbose {
+                println!("extension -> {method} {params}");
+            }
             self.script.extension_event(method, params);
             self.process_output();
         }
     }
 
-    fn cdp_event(&mut self, tab: i64, (method, params): Event) {
-        let params = json!({ "tabId": tab, "method": method, "params": params });
-        self.extension_event("cdpEvent", params);
-    }
-
-    fn debugger_event(&mut self, tab: usize, kind: usize, number: usize) {
-        if !self.extension_connected {
-            return;
-        }
-        let tab = self.browser.tab(tab);
-        if let Some(event) = self.browser.debugger_event(tab, kind, number) {
-            self.cdp_event(tab, event);
-        }
-    }
-
-    fn download(&mut self, tab: usize, kind: usize, number: usize) {
-        let (guid, tab) = (format!("download-{number}"), self.browser.tab(tab));
-        let state = match kind {
-            0 | 1 => {
-                let params = json!({ "guid": guid, "tabId": tab, "url": "https://x" });
-                return self.extension_event("downloadCreated", params);
-            }
-            2 => "inProgress",
-            3 => "completed",
-            _ => "canceled",
-        };
-        let params = json!({ "guid": guid, "state": state, "path": "/downloads/Tabwire/x" });
-        self.extension_event("downloadChanged", params);
-        if number == 0 {
-            self.place_files();
-        }
-    }
-
-    /// Every second file cannot be placed.
-    fn place_files(&mut self) {
-        for placement in self.script.placements() {
-            let outcome = |n: usize| match n % 2 {
-                0 => Ok("/files/x".to_owned()),
-                _ => Err("full".to_owned()),
-            };
-            self.script.place_files(Placed {
-                guid: placement.guid,
-                files: (0..placement.places.len()).map(outcome).collect(),
-                is_source_kept: false,
-            });
-            self.process_output();
-        }
-    }
-
-    // ---- the user ----
-
-    fn create_tab(&mut self, opener: usize) {
-        let mut report = self.browser.create_tab();
-        report["openerTabId"] = opener.into();
-        self.extension_event("tabCreated", report);
-    }
-
-    fn navigate_tab(&mut self, n: usize) {
-        let tab = self.browser.tab(n);
-        if n % 4 == 1 {
-            self.browser.activate_prerendered(tab, n);
-        }
-        let url = format!("https://site/{n}");
-        let mut loading = json!({ "tabId": tab, "status": "loading", "url": url });
-        loading["restricted"] = false.into();
-        self.extension_event("tabUpdated", loading);
-        let navigated = json!({ "tabId": tab, "url": url, "sameDocument": n.is_multiple_of(3) });
-        self.extension_event("tabNavigated", navigated);
-        let mut complete = json!({ "tabId": tab, "status": "complete", "title": format!("t{n}") });
-        if n % 2 == 1 {
-            complete["frames"] = json!([{ "targetId": format!("target-C{tab}-1"), "url": url }]);
-        }
-        self.extension_event("tabUpdated", complete);
-    }
-
-    fn restrict_tab(&mut self, n: usize) {
-        let tab = self.browser.tab(n);
-        // Chrome detaches the debugger, except from some pages.
-        if n.is_multiple_of(2) && self.browser.detach(tab) {
-            let params = json!({ "tabId": tab, "reason": "target_closed" });
-            self.extension_event("tabDetached", params);
-        }
-        let params = json!({ "tabId": tab, "url": format!("chrome://{n}/"), "restricted": true });
-        self.extension_event("tabUpdated", params);
-    }
-
-    fn remove_tab(&mut self, n: usize) {
-        let tab = self.browser.tab(n);
-        self.browser.remove_tab(tab);
-        self.extension_event("tabRemoved", json!({ "tabId": tab }));
-    }
-
-    fn detach_debugger(&mut self, n: usize, by_user: bool) {
-        let reason = if by_user {
-            "canceled_by_user"
-        } else {
-            "replaced_with_devtools"
-        };
-        let tab = self.browser.tab(n);
-        if self.browser.detach(tab) {
-            let params = json!({ "tabId": tab, "reason": reason });
-            self.extension_event("tabDetached", params);
-        }
-    }
-
-    fn set_paused(&mut self, is_paused: bool) {
-        self.browser.set_paused(is_paused);
-        let method = if is_paused { "pause" } else { "resume" };
-        self.extension_event(method, json!({}));
-    }
-
-    // ---- faults and time ----
-
-    fn send_garbage(&mut self, n: usize) {
-        let texts = [
-            "",
-            "{",
-            "null",
-            "[]",
-            r#"{"id":"x"}"#,
-            r#"{"method":"Page.enable"}"#,
-        ];
-        if let (Some(client), Some(text)) = (self.clients.client(n), texts.get(n)) {
-            self.script.send_text(client, text);
-            self.process_output();
-        }
-        if self.extension_connected {
-            for text in [r#"{"id":999999,"result":{}}"#, "nonsense"] {
-                self.script.extension_text(text);
-                self.process_output();
-            }
-        }
-    }
-
-    /// Lets time pass while the extension, if connected, answers its pings.
-    fn wait(&mut self, by: Duration) {
-        let end = self.script.now() + by;
-        while self.script.advance_to_timeout(end) {
-            self.process_output();
-            self.extension_event("pong", json!({}));
-        }
-        self.script.advance_to(end);
+    pub(super) fn cdp_event(&mut self, tab: i64, event: &Event) {
+        self.extension_event("cdpEvent", event.params_in(tab));
     }
 
     // ---- the end ----
 
-    /// The browser disconnects, so every request must have its reply. Then the clients disconnect,
-    /// and nothing remains.
-    pub fn finish_with_disconnected_browser(mut self) {
-        self.disconnect_extension();
+    /// The browser disconnects for good, so every request must have its reply. Then the clients
+    /// disconnect, and nothing remains.
+    fn finish_without_browser(&mut self) {
+        self.lose_extension(0);
+        self.freeze(Duration::from_secs(300));
         self.clients.assert_nothing_pending();
         self.disconnect_all_clients();
-        assert!(self.script.is_idle(), "state remains");
+        self.script.assert_nothing_remains();
     }
 
     /// The clients disconnect while the browser stays connected, so every tab must be released.
-    pub fn finish_with_connected_browser(mut self) {
-        self.disconnect_extension();
+    fn finish_with_browser(&mut self) {
+        self.lose_extension(0);
         self.connect_extension(true);
         self.reply_to_all();
         self.disconnect_all_clients();
@@ -375,9 +326,31 @@ impl Simulation {
             self.reply_to_all();
         }
         assert!(self.script.is_idle(), "state remains");
+        self.assert_browser_untouched();
+        self.script.assert_nothing_pending();
+        // Without clients, the relay keeps of its tabs what it would know after connecting anew.
+        self.script.assert_tabs_forgot_clients();
+    }
+
+    fn assert_browser_untouched(&self) {
         let attached = self.browser.attached_tabs();
         assert!(attached.is_empty(), "still attached: {attached:?}");
         assert!(!self.browser.has_permissions(), "permissions remain");
+        assert!(!self.browser.has_paused_requests(), "a page waits");
+    }
+
+    /// The relay stops while clients are connected, and takes its debugger with it.
+    fn stop(&mut self) {
+        self.lose_extension(0);
+        self.connect_extension(true);
+        self.reply_to_all();
+        self.script.stop_relay();
+        self.process_output();
+        while !self.calls.is_empty() {
+            self.reply_to_all();
+        }
+        let attached = self.browser.attached_tabs();
+        assert!(attached.is_empty(), "still attached: {attached:?}");
     }
 
     fn disconnect_all_clients(&mut self) {

@@ -39,6 +39,17 @@ impl Endpoint for &Session {
     }
 }
 
+/// A session by its id, or the root session for "".
+impl Endpoint for (ClientId, &str) {
+    fn client(self) -> ClientId {
+        self.0
+    }
+
+    fn session_id(&self) -> Option<&str> {
+        Some(self.1).filter(|id| !id.is_empty())
+    }
+}
+
 impl Script {
     pub fn connect_client(&mut self) -> ClientId {
         self.connect_client_to(Connection::Browser)
@@ -106,6 +117,11 @@ impl Script {
         let result = self.request(client, "Target.attachToTarget", params);
         let id = result["sessionId"].as_str().unwrap().to_owned();
         Session { client, id }
+    }
+
+    /// The id that the next request gets.
+    pub fn next_request(&self) -> i64 {
+        self.last_request + 1
     }
 
     /// Sends a request and returns its id.

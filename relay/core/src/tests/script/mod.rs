@@ -40,10 +40,22 @@ pub struct Script {
 impl Script {
     /// A relay without clients or a browser.
     pub fn new() -> Self {
+        Self::with_config(Config::new(42))
+    }
+
+    /// A relay that has just been started, and whose browser is looking for it.
+    pub fn restarted() -> Self {
+        Self::with_config(Config {
+            start_timeout: Duration::from_secs(5),
+            ..Config::new(42)
+        })
+    }
+
+    fn with_config(config: Config) -> Self {
         Self {
             core: Core::new(Config {
                 reports_answers: true,
-                ..Config::new(42)
+                ..config
             }),
             now: Now::ZERO,
             to_clients: BTreeMap::new(),
@@ -95,6 +107,11 @@ impl Script {
 
     pub fn place_files(&mut self, placed: Placed) {
         self.input(Input::FilePlaced(placed));
+    }
+
+    /// The person's tabs do not behave as if they had the focus.
+    pub fn withhold_focus_emulation(&mut self) {
+        self.core.world.emulates_focus = false;
     }
 
     /// Closes the tabs that a client created when it disconnects.
@@ -157,6 +174,12 @@ impl Script {
         true
     }
 
+    /// The process is stopped, and resumed when its timers are long overdue.
+    pub fn stop_process(&mut self, duration: Duration) {
+        self.now += duration;
+        self.input(Input::TimeoutReached);
+    }
+
     pub fn now(&self) -> Now {
         self.now
     }
@@ -166,6 +189,33 @@ impl Script {
     /// Whether the core holds nothing of any client or call.
     pub fn is_idle(&self) -> bool {
         self.core.is_idle()
+    }
+
+    /// Nobody has to answer anything.
+    #[track_caller]
+    pub fn assert_nothing_pending(&self) {
+        let calls: Vec<_> = self.core.out.calls.iter().collect();
+        assert!(calls.is_empty(), "calls remain: {calls:?}");
+    }
+
+    /// Everyone has disconnected for good, so the relay knows nothing.
+    #[track_caller]
+    pub fn assert_nothing_remains(&self) {
+        assert!(self.core.is_idle(), "state remains");
+        self.assert_nothing_pending();
+        assert_eq!(self.core.page_count(), 0, "tabs remain");
+        assert_eq!(self.core.poll_timeout(), None, "a timer remains");
+    }
+
+    /// No client is connected, so the tabs are as if none had ever been.
+    #[track_caller]
+    pub fn assert_tabs_forgot_clients(&self) {
+        for tab in self.core.world.tabs.iter() {
+            assert!(tab.is_dormant(), "{tab:?}");
+            assert!(tab.has_forgotten_clients(), "{tab:?}");
+        }
+        let interned = &self.core.world.interner;
+        assert!(interned.is_empty(), "{interned:?}");
     }
 
     /// Clients that discover targets have received every change of the frames that are targets.
@@ -206,6 +256,11 @@ impl Script {
     /// The clients that the relay has disconnected.
     pub fn closed_clients(&self) -> &[ClientId] {
         &self.closed_clients
+    }
+
+    /// The clients that the relay has disconnected since the last call.
+    pub fn take_closed_clients(&mut self) -> Vec<ClientId> {
+        std::mem::take(&mut self.closed_clients)
     }
 
     /// Why the relay has disconnected the extension, if it has.

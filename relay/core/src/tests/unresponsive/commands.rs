@@ -7,6 +7,26 @@ use super::page_with_evaluation;
 use crate::tests::script::Script;
 
 #[test]
+fn page_that_crashed_while_it_woke_keeps_the_frame_id_that_clients_know() {
+    let mut script = Script::with_tabs(1);
+    let page = script.auto_attached_page();
+    script.request(&page, "Page.enable", json!({}));
+    script.start_waking(&page);
+    script.cdp_event(1, "Inspector.targetCrashed", json!({}));
+    script.received(&page);
+    // A prerendered page has brought a frame of its own.
+    let frame = json!({ "id": "prerendered", "loaderId": "l", "url": "https://x" });
+    let params = json!({ "frame": frame, "type": "Navigation" });
+    script.cdp_event(1, "Page.frameNavigated", params);
+    let attached = json!({ "frameId": "F", "parentFrameId": "prerendered" });
+    script.cdp_event(1, "Page.frameAttached", attached);
+    let received = script.received(&page);
+    assert_eq!(received.event("Page.frameNavigated")["frame"]["id"], "T1");
+    let attached = received.event("Page.frameAttached");
+    assert_eq!(attached["parentFrameId"], "T1");
+}
+
+#[test]
 fn command_to_an_unresponsive_page_times_out() {
     let (mut script, page) = page_with_evaluation();
     let probes = script.elapse(29);

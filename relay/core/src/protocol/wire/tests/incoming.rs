@@ -9,7 +9,7 @@ use crate::protocol::download::{DownloadChanged, DownloadCreated, DownloadState}
 use crate::protocol::error::CdpError;
 use crate::protocol::wire::{
     CdpEvent, LoadStatus, RemoteFrame, TabDetached, TabList, TabNavigated, TabRemoved, TabReplaced,
-    TabReport, parse_frame,
+    TabReport, TabThrottled, parse_frame,
 };
 
 /// The text of a fixture's message.
@@ -180,6 +180,27 @@ fn replaced_tab_identifies_the_old_tab_and_describes_the_new_one() {
         pdf: None,
     };
     assert_eq!(replaced.added, expected);
+}
+
+#[test]
+fn throttled_tab_has_a_rate_and_its_cause() {
+    let (tab_id, child_session_id) = (TabId(412), String::new());
+    let started = TabThrottled {
+        tab_id,
+        child_session_id: child_session_id.clone(),
+        rate: 8,
+        lag_ms: 640,
+        events_per_second: 5_120,
+    };
+    assert_eq!(params::<TabThrottled>("tabThrottled"), started);
+    let ended = TabThrottled {
+        tab_id,
+        child_session_id,
+        rate: 1,
+        lag_ms: 0,
+        events_per_second: 0,
+    };
+    assert_eq!(params::<TabThrottled>("tabThrottled-end"), ended);
 }
 
 #[test]

@@ -55,7 +55,8 @@ fn calls_match_their_fixtures() {
     };
     let rules = r#"[{"type":"location","pattern":"https://example.org/*","setting":"allow"}]"#;
     for (name, id, call) in [
-        ("listTabs", 1, Call::ListTabs),
+        ("listTabs", 1, Call::ListTabs(true)),
+        ("listTabs-focus", 16, Call::ListTabs(false)),
         ("attachTab", 2, Call::AttachTab { tab }),
         ("detachTab", 3, Call::DetachTab { tab }),
         ("createTab", 4, create),

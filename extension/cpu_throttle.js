@@ -1,0 +1,103 @@
+/**
+ * How much the targets of one tab are slowed down: by clients, which emulate slower devices, and by this
+ * extension, which holds back a target that floods it with events (`back_pressure.js`). Chrome has one rate
+ * per target, so it gets the product. When the debugger is detached, Chrome undoes it.
+ */
+
+export const SET_CPU_RATE = 'Emulation.setCPUThrottlingRate';
+
+/** Stands for the tab's own page among the child session ids. */
+const PAGE = '';
+
+const FULL_SPEED = { client: 1, own: 1 };
+
+/**
+ * @typedef {object} CpuRate
+ * @property {number} client What clients have set last. The relay undoes it when they leave.
+ * @property {number} own This extension's.
+ *
+ * @typedef {(childSessionId: string | undefined, method: string, params: object) => Promise<any>} Send
+ *   Sends a command to a target of the tab.
+ */
+
+/** Whether Chrome accepts this as a rate. @param {unknown} rate @returns {rate is number} */
+export const isRate = (rate) => typeof rate === 'number' && rate >= 1;
+
+export class CpuThrottle {
+  /** Has no entry for a target at full speed. @type {Map<string, CpuRate>} By child session id, or `PAGE`. */
+  #rates;
+  #send;
+
+  /** @param {Send} send @param {Record<string, CpuRate>} [saved] */
+  constructor(send, saved = {}) {
+    this.#send = send;
+    this.#rates = new Map(Object.entries(saved));
+  }
+
+  /** @param {string | undefined} childSessionId @param {number} rate @param {() => void} save */
+  setClientRate(childSessionId, rate, save) {
+    return this.#set(childSessionId, { client: rate }, save);
+  }
+
+  /**
+   * Slows a target down, in addition to what clients have set. `1` ends this. Rejects if Chrome cannot: it has
+   * no CPU throttling for workers.
+   * @param {string | undefined} childSessionId
+   * @param {number} rate
+   * @param {() => void} save Called after each change of the rates.
+   */
+  slowDown(childSessionId, rate, save) {
+    return this.#set(childSessionId, { own: rate }, save);
+  }
+
+  /** Sends all rates once more. */
+  repeat() {
+    for (const key of this.#rates.keys()) {
+      this.#sendRate(key).catch(() => {}); // It is gone.
+    }
+  }
+
+  /** The targets that this extension slows down, and its rates. @returns {[string | undefined, number][]} */
+  own() {
+    const slowed = [...this.#rates].filter(([, { own }]) => own > 1);
+    return slowed.map(([key, { own }]) => [key || undefined, own]);
+  }
+
+  /** For `chrome.storage.session`. */
+  saved() {
+    return Object.fromEntries(this.#rates);
+  }
+
+  /** @param {string | undefined} childSessionId @param {Partial<CpuRate>} change @param {() => void} save */
+  async #set(childSessionId = PAGE, change, save) {
+    const before = this.#rates.get(childSessionId) ?? FULL_SPEED;
+    const rate = { ...before, ...change };
+    this.#keep(childSessionId, rate);
+    save();
+    try {
+      return await this.#sendRate(childSessionId);
+    } catch (error) {
+      // Unless it was changed again meanwhile.
+      if (this.#rates.get(childSessionId) === rate) {
+        this.#keep(childSessionId, before);
+        save();
+      }
+      throw error;
+    }
+  }
+
+  /** @param {string} key @param {CpuRate} rate */
+  #keep(key, rate) {
+    if (rate.client === 1 && rate.own === 1) {
+      this.#rates.delete(key);
+    } else {
+      this.#rates.set(key, rate);
+    }
+  }
+
+  /** @param {string} key */
+  #sendRate(key) {
+    const { client, own } = this.#rates.get(key) ?? FULL_SPEED;
+    return this.#send(key || undefined, SET_CPU_RATE, { rate: client * own });
+  }
+}
