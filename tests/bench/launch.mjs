@@ -130,7 +130,8 @@ async function measureBareExtension() {
 const bareArguments = (profile, extension) => [
   `--user-data-dir=${profile.path}`,
   `--load-extension=${extension.path}`,
-  '--disable-features=DisableLoadExtensionCommandLineSwitch,MediaRouter,OptimizationHints,Translate',
+  '--disable-features=DisableLoadExtensionCommandLineSwitch,MediaRouter,OptimizationHints,Translate,' +
+    'WebUIOmniboxAimPopup,WebUIOmniboxFullPopup,WebUIOmniboxPopup',
   '--headless=new',
   '--no-first-run',
   '--no-default-browser-check',

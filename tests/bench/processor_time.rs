@@ -24,15 +24,15 @@ const SCREENSHOTS: u32 = 5;
 
 /// What a round measures: name, unit, and the highest acceptable ratio to the pipe.
 const FIGURES: [(&str, &str, Option<f64>); 5] = [
-    ("processor time per round trip", "us", Some(2.0)),
+    ("processor time per round trip", "us", Some(1.0)),
     ("duration of a round trip", "us", None),
-    ("processor time per event", "us", Some(2.0)),
+    ("processor time per event", "us", Some(1.0)),
     (
         "processor time per event that names a context",
         "us",
-        Some(2.0),
+        Some(1.0),
     ),
-    ("processor time per MB of screenshot", "us", Some(1.5)),
+    ("processor time per MB of screenshot", "us", Some(1.1)),
 ];
 
 /// The same for a browser with its own port.

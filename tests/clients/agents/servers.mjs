@@ -3,18 +3,14 @@
 import { readFileSync } from 'node:fs';
 import { chmod, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
-
-import { Client } from '@modelcontextprotocol/sdk/client/index.js';
-import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 
 import { prepareRunner } from '../../harness/agent.mjs';
+import { connectToServer, installed } from '../../harness/mcp_client.mjs';
 import { CHROMIUM, startChain, TABWIRE, temporaryFolder } from '../../harness/processes.mjs';
 import { PASSWORD } from './pages/site.mjs';
 
-const inModules = (file) => fileURLToPath(new URL(`../../node_modules/${file}`, import.meta.url));
 const versionOf = (name) =>
-  JSON.parse(readFileSync(inModules(`${name}/package.json`), 'utf8')).version;
+  JSON.parse(readFileSync(installed(`${name}/package.json`), 'utf8')).version;
 const ourVersion = () => {
   const manifest = new URL('../../../Cargo.toml', import.meta.url);
   return /^version = "(.*)"/m.exec(readFileSync(manifest, 'utf8'))[1];
@@ -35,7 +31,7 @@ const COMMANDS = {
   playwright: ({ secrets }) => ({
     command: process.execPath,
     args: [
-      inModules('@playwright/mcp/cli.js'),
+      installed('@playwright/mcp/cli.js'),
       ...['--headless', '--isolated', '--executable-path', CHROMIUM, '--secrets', secrets],
       ...noSandbox('--no-sandbox'),
     ],
@@ -43,7 +39,7 @@ const COMMANDS = {
   devtools: () => ({
     command: process.execPath,
     args: [
-      inModules('chrome-devtools-mcp/build/src/bin/chrome-devtools-mcp.js'),
+      installed('chrome-devtools-mcp/build/src/bin/chrome-devtools-mcp.js'),
       ...['--headless', '--isolated', '--executablePath', CHROMIUM, '--no-usage-statistics'],
       ...['--no-performance-crux', ...noSandbox('--chromeArg=--no-sandbox')],
     ],
@@ -71,21 +67,11 @@ export async function startServer(key) {
   await writeFile(secrets, `MAIL_PASSWORD=${PASSWORD}\n`);
   await chmod(secrets, 0o600);
   const { command, args, env, stop } = await (COMMANDS[key] ?? ourCommand)({ secrets });
-  const transport = new StdioClientTransport({
-    command,
-    args,
-    cwd: folder.path,
-    env: {
-      ...process.env,
-      HOME: folder.path,
-      XDG_CACHE_HOME: folder.path,
-      TMPDIR: folder.path,
-      ...env,
-    },
-    stderr: 'ignore',
+  const { client } = await connectToServer([command, ...args], {
+    folder: folder.path,
+    env: { HOME: folder.path, ...env },
+    name: 'comparison',
   });
-  const client = new Client({ name: 'comparison', version: '1' });
-  await client.connect(transport);
   const { tools } = await client.listTools();
   return {
     key,
