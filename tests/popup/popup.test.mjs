@@ -236,8 +236,10 @@ test('the switch disconnects and releases the tabs, then connects again', async 
   await waitForHeadline('Turned off');
   assert.equal(await enabledSwitch().isChecked(), false);
   await enabledSwitch().click();
+  // The client is still there, but nothing is attached again by itself.
   await waitForHeadline('Connected');
   await until('the extension to connect', async () => (await chain.relay.status()).extension);
+  assert.deepEqual(await attachedTitles(), []);
 });
 
 // ---- pairing ----

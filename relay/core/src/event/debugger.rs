@@ -71,5 +71,8 @@ impl Core {
         } else {
             self.on_attachment_lost(tab_id, reason);
         }
+        if let Some(tab) = self.world.tabs.get_mut(tab_id) {
+            tab.stay_detached();
+        }
     }
 }

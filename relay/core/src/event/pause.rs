@@ -28,6 +28,9 @@ impl Core {
         for tab_id in self.world.tabs.ids() {
             self.lose_attachment(tab_id, &interrupted, &CdpError::Paused);
             self.process_queues();
+            if let Some(tab) = self.world.tabs.get_mut(tab_id) {
+                tab.stay_detached();
+            }
         }
         let is_stopped = |call: &PendingCall| {
             let attaches = matches!(call.continuation(), Continuation::Attached { .. });

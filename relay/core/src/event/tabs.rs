@@ -83,10 +83,12 @@ impl Core {
         self.close_or_detach(tab_id);
     }
 
-    /// A tab in use is attached again at once, because its clients may be waiting for events.
+    /// A tab that was in use when the extension was lost is attached again at once, because its
+    /// clients may be waiting for events.
     fn resume_use(&mut self, tab_id: TabId) {
         let tab = self.world.tabs.get(tab_id);
-        let is_usable = tab.is_some_and(|tab| tab.is_dormant() && !tab.is_restricted());
+        let is_usable =
+            tab.is_some_and(|tab| tab.resumes() && tab.is_dormant() && !tab.is_restricted());
         if is_usable && !self.out.is_paused() && self.world.is_used(tab_id) {
             self.wake(tab_id);
         }

@@ -1,5 +1,6 @@
 //! A tab of the browser and everything known of its page.
 
+mod attachment;
 mod awaited_document;
 mod child_contexts;
 mod document;
@@ -7,6 +8,7 @@ mod release;
 mod remote_frames;
 mod translation;
 
+pub use attachment::Attachment;
 pub use remote_frames::FrameTarget;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,7 +19,6 @@ use super::contexts::Contexts;
 use super::frames::Frames;
 use super::mirror::Mirror;
 use super::paused::PausedRequests;
-use super::wake::{Stage, Wake};
 use crate::protocol::ids::{ChildId, ClientId, TabId, TargetId};
 use crate::protocol::wire::{LoadStatus, RemoteFrame, TabReport};
 
@@ -49,6 +50,9 @@ pub struct Tab {
     /// disconnects.
     released_from: BTreeSet<ClientId>,
     attachment: Attachment,
+    /// Whether the debugger is attached again without a command when the extension is back: not
+    /// after somebody has detached it, such as the person.
+    resumes: bool,
     contexts: Contexts,
     bootstraps: Bootstraps,
     mirror: Mirror,
@@ -72,13 +76,6 @@ pub struct Tab {
     /// The frames that clients know as targets, with their URLs.
     announced_frames: BTreeMap<TargetId, String>,
     paused: PausedRequests,
-}
-
-#[derive(Debug)]
-pub enum Attachment {
-    Dormant,
-    Waking(Wake),
-    Live,
 }
 
 /// What a tab shows.
@@ -126,6 +123,7 @@ impl Tab {
             used_by: BTreeSet::new(),
             released_from: BTreeSet::new(),
             attachment: Attachment::Dormant,
+            resumes: false,
             contexts: Contexts::default(),
             bootstraps: Bootstraps::default(),
             mirror: Mirror::default(),
@@ -235,93 +233,6 @@ impl Tab {
             && !self.contexts.has_worlds()
             && self.bootstraps.is_empty()
             && self.children.values().all(Child::is_placeholder)
-    }
-
-    // ---- the debugger ----
-
-    pub fn attachment(&self) -> &Attachment {
-        &self.attachment
-    }
-
-    pub fn is_live(&self) -> bool {
-        matches!(self.attachment, Attachment::Live)
-    }
-
-    pub fn is_dormant(&self) -> bool {
-        matches!(self.attachment, Attachment::Dormant)
-    }
-
-    pub fn wake(&self) -> Option<&Wake> {
-        match &self.attachment {
-            Attachment::Waking(wake) => Some(wake),
-            Attachment::Dormant | Attachment::Live => None,
-        }
-    }
-
-    pub fn wake_mut(&mut self) -> Option<&mut Wake> {
-        match &mut self.attachment {
-            Attachment::Waking(wake) => Some(wake),
-            Attachment::Dormant | Attachment::Live => None,
-        }
-    }
-
-    pub fn start_waking(&mut self) {
-        self.attachment = Attachment::Waking(Wake::default());
-        self.auto_attach = None;
-    }
-
-    /// The debugger was attached while the tab was created.
-    pub fn start_live(&mut self) {
-        if self.is_dormant() {
-            self.attachment = Attachment::Live;
-        }
-    }
-
-    pub fn finish_waking(&mut self) -> Option<Wake> {
-        self.end_waking(Attachment::Live)
-    }
-
-    /// Waking failed. What the debugger created is gone with it.
-    pub fn abort_waking(&mut self) -> Option<Wake> {
-        let wake = self.end_waking(Attachment::Dormant)?;
-        self.dialog_is_open = false;
-        self.contexts.unpair_all();
-        Some(wake)
-    }
-
-    fn end_waking(&mut self, next: Attachment) -> Option<Wake> {
-        match std::mem::replace(&mut self.attachment, next) {
-            Attachment::Waking(wake) => Some(wake),
-            other => {
-                self.attachment = other;
-                None
-            }
-        }
-    }
-
-    /// Whether Chrome has received the commands of the tab's sessions, so that it must receive
-    /// later ones too.
-    pub fn has_replayed(&self) -> bool {
-        match &self.attachment {
-            Attachment::Dormant => false,
-            Attachment::Waking(wake) => wake.stage() != Stage::Attaching,
-            Attachment::Live => true,
-        }
-    }
-
-    /// Forgets everything that only the debugger knew. Returns the frames that clients know.
-    pub fn become_dormant(&mut self) -> Frames {
-        self.attachment = Attachment::Dormant;
-        self.contexts.clear();
-        self.bootstraps.clear();
-        self.mirror = Mirror::default();
-        self.dialog_is_open = false;
-        self.is_crashed = false;
-        self.awaited_document = None;
-        self.auto_attach = None;
-        self.children.retain(|_, child| child.is_placeholder());
-        self.paused = PausedRequests::default();
-        std::mem::take(&mut self.frames)
     }
 
     pub fn dialog_is_open(&self) -> bool {

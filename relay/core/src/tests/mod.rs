@@ -18,6 +18,7 @@ mod pause;
 mod permissions;
 mod property;
 mod requests;
+mod resuming;
 mod script;
 mod sessions;
 mod target_connections;
