@@ -36,6 +36,10 @@ const isTooLarge = (message) =>
   (message.length > MAX_BYTES || new TextEncoder().encode(message).length > MAX_BYTES);
 
 /**
+ * Sends a reply to whoever has called, unless that connection is lost: a relay that was started again
+ * counts its calls anew, and would take it for the reply to another one.
+ * @typedef {(message: string) => boolean} Reply False if the message is too large.
+ *
  * @typedef {'connecting' | 'replaced' | import('./dial.js').Outcome['state']} LinkState
  *
  * @typedef {object} LinkStatus
@@ -81,7 +85,7 @@ export class RelayLink {
    * @param {object} listeners
    * @param {() => Promise<StoredCredentials>} listeners.readCredentials Called for each retry.
    * @param {() => string} listeners.firstMessage Sent as soon as the relay has proven itself.
-   * @param {(call: import('./protocol.js').Call) => void} listeners.onCall
+   * @param {(call: import('./protocol.js').Call, reply: Reply) => void} listeners.onCall
    * @param {() => void} listeners.onChange The status has changed.
    */
   constructor(listeners) {
@@ -245,9 +249,11 @@ export class RelayLink {
     socket.send(this.#listeners.firstMessage());
     // Ignore a socket that was replaced or stopped.
     const isCurrent = () => this.#socket === socket;
+    /** @type {Reply} */
+    const reply = (message) => !isCurrent() || this.send(message);
     socket.onmessage = ({ data }) => {
       for (const call of isCurrent() ? parseFrame(data) : []) {
-        this.#listeners.onCall(call);
+        this.#listeners.onCall(call, reply);
       }
     };
     socket.onclose = ({ code }) => {

@@ -49,7 +49,7 @@ export class RelaySession {
     this.#link = new RelayLink({
       readCredentials: async () => this.#credentialsOf(await readSettings()),
       firstMessage: () => this.#browserMessage,
-      onCall: (call) => this.#answer(call),
+      onCall: (call, reply) => this.#answer(call, reply),
       onChange: () => this.#onLinkChanged(),
     });
   }
@@ -203,26 +203,30 @@ export class RelaySession {
     this.#onChange();
   }
 
-  /** @param {protocol.Call} call */
-  #answer({ id, method, params }) {
+  /** @param {protocol.Call} call @param {import('./relay_link.js').Reply} reply */
+  #answer({ id, method, params }, reply) {
     if (method === 'ping') {
       this.#link.send(protocol.event('pong'));
     } else if (method === 'status') {
       this.#relayStatus = protocol.parseStatus(params);
       this.#onChange();
     } else if (id !== undefined) {
-      this.#run(id, method, params);
+      this.#run(id, reply, method, params);
     }
   }
 
-  /** @param {number} id @param {string} method @param {object} [params] */
-  async #run(id, method, params) {
-    const link = this.#link;
+  /**
+   * @param {number} id
+   * @param {import('./relay_link.js').Reply} reply
+   * @param {string} method
+   * @param {object} [params]
+   */
+  async #run(id, reply, method, params) {
     await runCommand(method, params).then(
       (result) =>
-        link.send(protocol.reply(id, result)) ||
-        link.send(protocol.errorReply(id, 'The result is too large to send (over 255 MiB).')),
-      (error) => link.send(protocol.errorReply(id, error)),
+        reply(protocol.reply(id, result)) ||
+        reply(protocol.errorReply(id, 'The result is too large to send (over 255 MiB).')),
+      (error) => reply(protocol.errorReply(id, error)),
     );
     if (method !== 'cdpCommand') {
       // It may have attached or detached a tab.

@@ -203,6 +203,23 @@ test('replies to every call once, with its id, as soon as it has finished', asyn
   ]);
 });
 
+test('sends no reply over another connection: a new relay uses the same ids', async (t) => {
+  const browser = browserWithTabs(1);
+  const socket = await startConnected(browser);
+  let finish;
+  browser.stub('debugger.sendCommand', () => new Promise((resolve) => (finish = resolve)));
+  await call(socket, 5, 'cdpCommand', { tabId: 1, method: 'Page.enable' });
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  socket.drop();
+  t.mock.timers.tick(1_000);
+  await settle();
+  await acceptSocket();
+  finish({});
+  await settle();
+  assert.notEqual(FakeSocket.last, socket);
+  assert.deepEqual(methods(FakeSocket.last), ['hello', 'browser']);
+});
+
 test('ignores a call without an id, because it could not reply', async () => {
   const browser = browserWithTabs(1);
   const socket = await startConnected(browser);
