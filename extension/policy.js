@@ -52,11 +52,20 @@ export function isRestricted(url) {
 /**
  * Throws if a tab may not be navigated there. Chrome checks some of these addresses itself, but not
  * all: `about:version` would crash the whole browser, and the debugger could not be detached from
- * `view-source:`.
+ * `view-source:`. A fragment of an empty page crashes it too, if the tab shows an empty page already.
  * @param {unknown} url
  */
 export function checkNavigation(url) {
-  if (typeof url === 'string' && URL.canParse(url) && isRestricted(url)) {
+  if (typeof url !== 'string' || !URL.canParse(url)) {
+    return;
+  }
+  if (isRestricted(url)) {
     throw new Error(`Cannot navigate to ${url}. ${RESTRICTION}`);
+  }
+  const { protocol, href } = new URL(url);
+  if (protocol === 'about:' && href.includes('#')) {
+    throw new Error(
+      `Cannot navigate to ${url}: Chrome would crash. Go to about:blank, and set location.hash there.`,
+    );
   }
 }

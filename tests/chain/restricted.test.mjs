@@ -179,6 +179,7 @@ test('the debugger leaves a tab that showed view-source as soon as Chrome allows
 test('a client is refused restricted pages, and the browser survives', () =>
   shared.withPlaywright(async ({ context }) => {
     const page = await context.newPage();
+    await assert.rejects(page.goto('about:blank#x'), /Cannot navigate to .* Chrome would crash/);
     await page.goto(shared.site.url('/page'));
     for (const url of ['about:version', ...RESTRICTED, `view-source:${page.url()}`]) {
       await assert.rejects(page.goto(url), /Cannot navigate to .* Chrome does not let extensions/);

@@ -1,8 +1,8 @@
-/** Which pages are restricted. */
+/** Which pages are restricted, and where tabs may not be navigated. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isRestricted } from '../../extension/policy.js';
+import { checkNavigation, isRestricted } from '../../extension/policy.js';
 
 test("restricts the browser's own pages", () => {
   const own = [
@@ -88,5 +88,14 @@ test('parses URLs like Chrome: capitals and spaces do not bypass the check', () 
 test('restricts relative URLs, which Chrome would resolve inside this extension', () => {
   for (const url of ['popup.html', 'example.org', '/x', 'http://']) {
     assert.equal(isRestricted(url), true, url);
+  }
+});
+
+test('refuses to navigate where Chrome would crash', () => {
+  for (const url of ['about:version', 'about:blank#x', 'about:blank?x#y', 'about:blank#']) {
+    assert.throws(() => checkNavigation(url), /^Error: Cannot navigate to about:/, url);
+  }
+  for (const url of ['about:blank', 'about:blank?x', 'https://x/#y', 'x', undefined]) {
+    checkNavigation(url);
   }
 });
