@@ -21,11 +21,14 @@ const IN_FLIGHT = 20;
 
 const kills = times({ short: 3, full: 200 });
 
-test(`${kills} times: the relay is killed and started again`, TIMEOUT, async () => {
+test(`${kills} times: the relay is killed and started again`, TIMEOUT, async (t) => {
   const folder = await temporaryFolder('chaos');
+  t.after(() => folder.remove());
   const recordingOf = (life) => path.join(folder.path, `record-${life}.jsonl`);
   const site = await startMarkedSite(['one']);
+  t.after(() => site.stop());
   const chain = await startChain({ args: ['--record', recordingOf(0)] });
+  t.after(() => chain.stop());
   await openTabs(chain, [site.url('/one')]);
   const tabs = await userTabs(chain);
   const connect = async () => {
@@ -65,9 +68,6 @@ test(`${kills} times: the relay is killed and started again`, TIMEOUT, async () 
   assert.deepEqual(await userTabs(chain), tabs, 'no tab was lost or added');
   current.client.kill();
   await untilDetached(chain);
-  await chain.stop();
-  site.stop();
-  await folder.remove();
 });
 
 /** @param {string} expression */
