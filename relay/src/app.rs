@@ -14,6 +14,7 @@ use crate::error::Error;
 use crate::http::browser_query::not_found;
 use crate::http::guard::{Refusal, refusal};
 use crate::hub::HubReport;
+use crate::link::backlog::Backlog;
 use crate::link::lobby::Lobby;
 use crate::log::Observer;
 use crate::open_port::OpenPort;
@@ -26,6 +27,7 @@ pub struct App {
     pub registry: Arc<Registry>,
     pub launcher: Arc<Launcher>,
     pub lobby: Arc<Lobby>,
+    pub backlog: Arc<Backlog>,
     pub open_port: OpenPort,
     /// A client with the token wants the relay to stop.
     pub stop_requested: Notify,
@@ -49,6 +51,7 @@ impl App {
         let app = Self {
             secrets: Arc::new(Secrets::open(home)?),
             lobby: Arc::default(),
+            backlog: Arc::default(),
             open_port: OpenPort::new(),
             stop_requested: Notify::new(),
             registry,

@@ -1,5 +1,7 @@
 //! The relay's configuration, combined from the command line and the environment once at start.
 
+use std::time::Duration;
+
 use clap::ValueEnum;
 use tabwire_home::control::LaunchOptions;
 
@@ -20,8 +22,10 @@ pub struct Config {
     pub debug_http: bool,
     pub core: tabwire_core::Config,
     pub max_message: usize,
-    /// How much may be queued for a client that does not read. Beyond that it is disconnected.
+    /// How much may be queued for one peer. Beyond that it is disconnected.
     pub outbox_limit: usize,
+    /// How long a client may be silent.
+    pub client_timeout: Option<Duration>,
 }
 
 /// How many clients can use a browser at the same time.

@@ -1,6 +1,7 @@
 //! The hub: the one task that owns a browser's core. Links send it what their sockets receive, and
 //! it puts the core's outputs into the links' outboxes. It never waits for a socket.
 
+mod inbox;
 mod placed_file;
 mod usage;
 
@@ -18,8 +19,9 @@ use tabwire_core::{
 };
 use tokio::sync::{mpsc, oneshot};
 
+pub use self::inbox::{HubSender, Inbox, ToInbox, WeakHubSender, inbox};
 use crate::error::Error;
-use crate::link::outbox::{Outbox, Overrun};
+use crate::link::outbox::Outbox;
 use crate::log::{Answer, Observer, Peer, Way};
 use crate::memory::Memory;
 use crate::registry::connections::Connections;
@@ -27,14 +29,12 @@ use crate::registry::connections::Connections;
 /// How soon the popup and `/client-slot` show that a client uses another tab.
 const USAGE_INTERVAL: Duration = Duration::from_millis(200);
 
-/// How many messages may be queued for the hub. A link whose message does not fit stops reading
-/// until it does.
-const INBOX_SIZE: usize = 256;
+/// How many messages are handled before others may run.
+const BATCH: usize = 256;
 
 // WebSocket close codes.
 const NORMAL: u16 = 1000;
 const POLICY_VIOLATION: u16 = 1008;
-const TRY_AGAIN_LATER: u16 = 1013;
 
 pub enum ToHub {
     ClientOpened(ClientId, ConnectedTo, Outbox),
@@ -78,12 +78,20 @@ impl ConnectedTo {
     }
 }
 
+impl ToHub {
+    /// The size of the message that it carries.
+    fn size(&self) -> usize {
+        match self {
+            Self::ClientText(_, text) | Self::ExtensionText(_, text) => text.len(),
+            _ => 0,
+        }
+    }
+}
+
 pub struct Description {
     pub browser: Option<Browser>,
     pub pages: Vec<PageSummary>,
 }
-
-pub type HubSender = mpsc::Sender<ToHub>;
 
 /// What a hub cannot deal with by itself.
 pub enum HubReport {
@@ -91,7 +99,7 @@ pub enum HubReport {
     /// one, is gone.
     Ended(Error),
     /// A client needs a browser, and none is connected.
-    WantsBrowser(mpsc::WeakSender<ToHub>),
+    WantsBrowser(WeakHubSender),
     /// The person wants the open port to be closed.
     ClosePort,
 }
@@ -103,7 +111,7 @@ pub fn start(
     observer: Observer,
     reports: mpsc::UnboundedSender<HubReport>,
 ) -> HubSender {
-    let (sender, inbox) = mpsc::channel(INBOX_SIZE);
+    let (sender, inbox) = inbox();
     let hub = Hub {
         core: Core::new(config),
         connections,
@@ -130,7 +138,7 @@ struct Hub {
     core: Core,
     connections: Arc<Connections>,
     observer: Observer,
-    inbox: mpsc::Receiver<ToHub>,
+    inbox: Inbox,
     started: Instant,
     /// A client enters when its socket is open and leaves when it is closed.
     clients: HashMap<ClientId, Outbox>,
@@ -140,7 +148,7 @@ struct Hub {
     /// time.
     usage_due: Option<Now>,
     memory: Memory,
-    own_sender: mpsc::WeakSender<ToHub>,
+    own_sender: WeakHubSender,
     reports: mpsc::UnboundedSender<HubReport>,
 }
 
@@ -172,9 +180,9 @@ impl Hub {
             tokio::select! {
                 // Deadlines can wait for messages, but not the other way round.
                 biased;
-                message = self.inbox.recv() => match message {
+                message = self.inbox.next() => match message {
                     Some(message) => {
-                        self.on_messages(message);
+                        self.on_messages(message).await;
                         self.usage_due
                             .get_or_insert_with(|| self.started.elapsed() + USAGE_INTERVAL);
                     }
@@ -197,15 +205,17 @@ impl Hub {
         self.feed(Input::TimeoutReached);
     }
 
-    /// Handles everything that is queued, up to a limit, so that deadlines are checked in between.
-    fn on_messages(&mut self, first: ToHub) {
+    /// Handles everything that is queued, up to a limit, so that sockets are looked at and deadlines
+    /// are checked in between.
+    async fn on_messages(&mut self, first: ToHub) {
         self.on_message(first);
-        for _ in 1..INBOX_SIZE {
-            match self.inbox.try_recv() {
-                Ok(message) => self.on_message(message),
-                Err(_) => return,
+        for _ in 1..BATCH {
+            match self.inbox.try_next() {
+                Some(message) => self.on_message(message),
+                None => return,
             }
         }
+        tokio::task::yield_now().await;
     }
 
     fn on_message(&mut self, message: ToHub) {
@@ -363,25 +373,17 @@ impl Hub {
 
     fn send_to_client(&self, client: ClientId, text: String) {
         self.record(Way::Sent, Peer::Client(client), &text);
-        if let Some(outbox) = self.clients.get(&client)
-            && outbox.push(text) == Err(Overrun)
-        {
-            tracing::warn!(%client, "client does not read its messages; disconnecting");
-            outbox.abort(
-                TRY_AGAIN_LATER,
-                "Too much unread data. Read faster, or request less.",
-            );
+        if let Some(outbox) = self.clients.get(&client) {
+            outbox.push(text);
         }
     }
 
     fn send_to_extension(&self, text: String) {
         self.record(Way::Sent, Peer::Extension, &text);
-        if let Some(Extension { outbox, .. }) = &self.extension
-            && outbox.push(text) == Err(Overrun)
-        {
-            tracing::warn!("extension does not read its messages; disconnecting");
-            // Its link then sends `ExtensionClosed`, which fails the commands that were lost.
-            outbox.abort(TRY_AGAIN_LATER, "Too much unread data.");
+        // If it does not read, its link sends `ExtensionClosed`, which fails the commands that were
+        // lost.
+        if let Some(Extension { outbox, .. }) = &self.extension {
+            outbox.push(text);
         }
     }
 

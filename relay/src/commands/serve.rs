@@ -24,6 +24,7 @@ const RECOVERY_TIMEOUT: u32 = 5;
 const COMMAND_TIMEOUT: u32 = 30;
 const ATTACH_TIMEOUT: u32 = 10;
 const MAX_MESSAGE_MIB: u32 = 256;
+const CLIENT_TIMEOUT: u32 = 15;
 
 #[derive(Debug, Clone, Args)]
 #[allow(clippy::struct_excessive_bools)] // Each is an option of its own.
@@ -79,6 +80,10 @@ pub struct ServeOptions {
     /// Largest message accepted from a client or the extension, in MiB
     #[arg(long, default_value_t = MAX_MESSAGE_MIB, value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub max_message_mib: u32,
+    /// Seconds a client may be silent before it is disconnected; 0 for no limit. One that answers
+    /// pings is not silent
+    #[arg(long, value_name = "SECONDS", default_value_t = CLIENT_TIMEOUT, value_parser = clap::value_parser!(u32).range(0..=3600))]
+    pub client_timeout: u32,
     #[command(flatten)]
     pub logging: Logging,
 }
@@ -202,6 +207,7 @@ impl ServeOptions {
             ("--command-timeout", self.command_timeout != COMMAND_TIMEOUT),
             ("--attach-timeout", self.attach_timeout != ATTACH_TIMEOUT),
             ("--max-message-mib", self.max_message_mib != MAX_MESSAGE_MIB),
+            ("--client-timeout", self.client_timeout != CLIENT_TIMEOUT),
             ("--record", self.logging.record.is_some()),
         ];
         let set = is_set.iter().filter(|(_, is_set)| *is_set);
@@ -236,6 +242,8 @@ impl ServeOptions {
             launch,
             max_message,
             outbox_limit: OUTBOX_LIMIT.max(max_message),
+            client_timeout: (self.client_timeout > 0)
+                .then(|| Duration::from_secs(self.client_timeout.into())),
         })
     }
 

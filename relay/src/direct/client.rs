@@ -15,14 +15,13 @@ use super::message::{self, Kind, Session};
 use super::report::Report;
 use super::subscriptions::Subscriptions;
 use super::upstream::{LinkId, Overrun, Upstream};
-use crate::link::outbox::{self, Outbox};
+use crate::link::outbox::Outbox;
 
 /// How many bytes of requests can wait for the browser.
 const MAX_WAITING_BYTES: usize = 64 << 20;
 /// What a request that waits takes besides its text.
 const WAITING_OVERHEAD: usize = 64;
 const BROWSER_CLOSE: &str = "Browser.close";
-const TRY_AGAIN_LATER: u16 = 1013;
 
 /// A client's connection to the browser.
 pub enum Link {
@@ -298,22 +297,12 @@ impl Client {
     /// Sends the browser's own message.
     pub fn pass(&self, text: Utf8Bytes) {
         self.report.to_client(&text);
-        self.check(self.outbox.push_shared(text));
+        self.outbox.push_shared(text);
     }
 
     pub fn send(&self, text: String) {
         self.report.to_client(&text);
-        self.check(self.outbox.push(text));
-    }
-
-    fn check(&self, pushed: Result<(), outbox::Overrun>) {
-        if pushed.is_err() {
-            tracing::warn!("client does not read its messages; disconnecting");
-            self.outbox.abort(
-                TRY_AGAIN_LATER,
-                "Too much unread data. Read faster, or request less.",
-            );
-        }
+        self.outbox.push(text);
     }
 
     /// Disconnects the client after everything that was sent to it. Its connection to the browser

@@ -21,14 +21,14 @@ use super::report::Report;
 use super::runtime::{Runtime, State, StrongSignal, WeakSignal};
 use super::upstream::{Event, Limits, LinkId, Loss, Upstream};
 use crate::error::Error;
-use crate::hub::{ConnectedTo, HubReport, HubSender, ToHub};
+use crate::hub::{ConnectedTo, HubReport, HubSender, Inbox, ToHub, inbox};
 use crate::link::outbox::Outbox;
 use crate::log::Observer;
 use crate::memory::Memory;
 use crate::registry::ExtensionSlot;
 use crate::registry::connections::Connections;
 
-/// How many messages may be queued for the hub, from each side.
+/// How many messages of the browser may be queued for the hub.
 const INBOX_SIZE: usize = 256;
 
 // WebSocket close codes.
@@ -56,7 +56,7 @@ pub struct Start {
 
 /// Starts the hub of a browser that has just been found. It ends when the last sender is dropped.
 pub fn start(start: Start) -> HubSender {
-    let (sender, inbox) = mpsc::channel(INBOX_SIZE);
+    let (sender, inbox) = inbox();
     let (upstream_events, upstreams) = mpsc::channel(INBOX_SIZE);
     let (recovery_events, recoveries) = mpsc::unbounded_channel();
     let mut hub = Hub {
@@ -111,14 +111,14 @@ struct Hub {
 impl Hub {
     async fn run(
         mut self,
-        mut inbox: mpsc::Receiver<ToHub>,
+        mut inbox: Inbox,
         mut upstreams: mpsc::Receiver<Event>,
         mut recoveries: mpsc::UnboundedReceiver<Recovery>,
     ) {
         let browser = self.browser.clone();
         loop {
             tokio::select! {
-                message = inbox.recv() => match message {
+                message = inbox.next() => match message {
                     Some(message) => self.on_message(message),
                     None => return,
                 },

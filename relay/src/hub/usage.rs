@@ -74,7 +74,7 @@ impl Hub {
             self.observer
                 .message(connections, Way::Sent, Peer::Extension, &text);
             // An extension that does not read is closed when the core has something to send.
-            let _ = extension.outbox.push(text);
+            extension.outbox.push(text);
         }
     }
 }

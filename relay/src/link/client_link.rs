@@ -2,6 +2,7 @@
 //! the browser's hub until it closes. `/cdp` is here, Chrome's own paths are in `devtools_link`.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::{FromRequestParts, State};
 use axum::http::request::Parts;
@@ -10,7 +11,8 @@ use axum::response::{IntoResponse as _, Response};
 use tabwire_core::ids::ClientId;
 use tabwire_home::printable;
 
-use super::outbox::outbox;
+use super::backlog::Backlog;
+use super::outbox::client_outbox;
 use super::socket;
 use super::upgrade::{Reader, Upgrade, Writer};
 use crate::app::App;
@@ -91,9 +93,13 @@ impl Candidate {
         upgrade: Upgrade,
     ) -> Response {
         tokio::spawn(name_process(entry.clone(), slot.client, self.peer));
-        let limit = app.config.outbox_limit;
+        let limits = Limits {
+            outbox: app.config.outbox_limit,
+            backlog: app.backlog.clone(),
+            silence: app.config.client_timeout,
+        };
         upgrade.run(app.config.max_message, move |reader, writer| {
-            run((reader, writer), slot, to, entry, limit)
+            run((reader, writer), slot, to, entry, limits)
         })
     }
 }
@@ -170,25 +176,35 @@ async fn name_process(entry: Entry, client: ClientId, peer: Peer) {
     }
 }
 
+/// What a client may do.
+struct Limits {
+    /// How much may wait for it.
+    outbox: usize,
+    /// What waits for all clients.
+    backlog: Arc<Backlog>,
+    /// How long it may be silent.
+    silence: Option<Duration>,
+}
+
 async fn run(
     socket: (Reader, Writer),
     slot: ClientSlot,
     to: ConnectedTo,
     entry: Entry,
-    limit: usize,
-) {
-    let (client, hub) = (slot.client, entry.hub);
-    let (outbox, drain) = outbox(limit);
+    limits: Limits,
+) -> Option<(Reader, Writer)> {
+    let (client, hub) = (slot.client, entry.hub.for_client());
+    let (outbox, drain) = client_outbox(limits.outbox, &limits.backlog);
     slot.open(outbox.clone());
     tracing::info!(%client, "client connected");
     let opened = ToHub::ClientOpened(client, to, outbox.clone());
     let _ = hub.send(opened).await;
-    socket::run(socket, &outbox, drain, &hub, |text| {
-        ToHub::ClientText(client, text)
-    })
-    .await;
+    let to_hub = |text| ToHub::ClientText(client, text);
+    let closing = socket::run(socket, (&outbox, drain), limits.silence, &hub, to_hub).await;
     let _ = hub.send(ToHub::ClientClosed(client)).await;
-    tracing::info!(%client, "client disconnected");
+    let reason = outbox.abort_reason();
+    tracing::info!(%client, reason, "client disconnected");
+    closing
 }
 
 #[cfg(test)]
@@ -221,7 +237,7 @@ mod tests {
         );
         let entry = Entry {
             id: "".into(),
-            hub: tokio::sync::mpsc::channel(1).0,
+            hub: crate::hub::inbox().0,
             connections: Arc::new(connections),
             direct: None,
         };

@@ -39,7 +39,12 @@ pub async fn upgrade(
     })
 }
 
-async fn run(app: Arc<App>, guest: Guest, mut reader: Reader, mut writer: Writer) {
+async fn run(
+    app: Arc<App>,
+    guest: Guest,
+    mut reader: Reader,
+    mut writer: Writer,
+) -> Option<(Reader, Writer)> {
     let proving = timeout(
         PROOF_TIMEOUT,
         authenticate::prove(&app, (&mut reader, &mut writer)),
@@ -55,19 +60,21 @@ async fn run(app: Arc<App>, guest: Guest, mut reader: Reader, mut writer: Writer
         }
     };
     drop(guest);
-    let closed = match admitted {
+    match admitted {
         Ok(admission) => serve(&app, admission, reader, writer).await,
-        Err(close) => Some((writer, close)),
-    };
-    if let Some((mut writer, close)) = closed {
-        tracing::debug!(?close, "extension refused");
-        writer.put(Outgoing::Close(close));
-        let _ = timeout(CLOSE_TIMEOUT, writer.flush()).await;
+        Err(close) => refuse((reader, writer), close).await,
     }
 }
 
-/// Connects an extension that has proven who it is. Returns how to close the connection if it does
-/// not introduce its browser.
+/// Returns the socket if the close frame was written.
+async fn refuse((reader, mut writer): (Reader, Writer), close: Close) -> Option<(Reader, Writer)> {
+    tracing::debug!(?close, "extension refused");
+    writer.put(Outgoing::Close(close));
+    let written = timeout(CLOSE_TIMEOUT, writer.flush()).await;
+    matches!(written, Ok(Ok(()))).then_some((reader, writer))
+}
+
+/// Connects an extension that has proven who it is. Refuses it if it does not introduce its browser.
 async fn serve(
     app: &App,
     Admission {
@@ -77,25 +84,25 @@ async fn serve(
     }: Admission,
     mut reader: Reader,
     writer: Writer,
-) -> Option<(Writer, Close)> {
+) -> Option<(Reader, Writer)> {
     reader.set_max_message(MAX_INTRODUCTION);
     let introducing = authenticate::introduce(app, &identity, &mut reader);
     let introduced = timeout(INTRODUCTION_TIMEOUT, introducing).await;
     let (browser, name) = match introduced {
         Ok(Ok(introduced)) => introduced,
-        Ok(Err(close)) => return Some((writer, close)),
+        Ok(Err(close)) => return refuse((reader, writer), close).await,
         Err(_) => {
             let close = Close::new(POLICY_VIOLATION, "The browser was not introduced in time.");
-            return Some((writer, close));
+            return refuse((reader, writer), close).await;
         }
     };
     reader.set_max_message(app.config.max_message);
     let (outbox, drain) = outbox(app.config.outbox_limit);
     if !slot.open(&name, outbox.clone()) {
         let close = Close::new(SLOT_TAKEN, "Another connection has taken the slot.");
-        return Some((writer, close));
+        return refuse((reader, writer), close).await;
     }
-    let (hub, link) = (entry.hub, slot.link);
+    let (hub, link) = (entry.hub.for_extension(), slot.link);
     let opened = ToHub::ExtensionOpened {
         link,
         outbox: outbox.clone(),
@@ -103,12 +110,12 @@ async fn serve(
         browser,
     };
     let _ = hub.send(opened).await;
-    socket::run((reader, writer), &outbox, drain, &hub, |text| {
-        ToHub::ExtensionText(link, text)
-    })
-    .await;
+    let to_hub = |text| ToHub::ExtensionText(link, text);
+    // The core pings extensions, because Chrome does not tell them of WebSocket pings.
+    let closing = socket::run((reader, writer), (&outbox, drain), None, &hub, to_hub).await;
     drop(slot);
     let _ = hub.send(ToHub::ExtensionClosed(link)).await;
-    tracing::info!(browser = name, "extension disconnected");
-    None
+    let reason = outbox.abort_reason();
+    tracing::info!(browser = name, reason, "extension disconnected");
+    closing
 }

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::outbox::{Drain, outbox};
-use crate::hub::{ConnectedTo, HubSender, ToHub};
+use crate::hub::{ConnectedTo, HubSender, ToHub, ToInbox};
 use crate::registry::clients::ClientSlot;
 
 /// The relay gives up on pages by itself; this is for navigations that a server never answers, and for
@@ -17,7 +17,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 
 pub struct LocalClient {
     slot: ClientSlot,
-    hub: HubSender,
+    hub: ToInbox,
     messages: Drain,
     last_id: i64,
 }
@@ -56,7 +56,7 @@ impl LocalClient {
         work: impl FnOnce(&mut Self) -> BoxFuture<'_, T> + Send + 'static,
     ) -> Result<T, Unfinished> {
         let running = tokio::spawn(async move {
-            let mut client = Self::connect(slot, hub, limit).await;
+            let mut client = Self::connect(slot, hub.for_client(), limit).await;
             let outcome = tokio::time::timeout(TIMEOUT, work(&mut client)).await;
             client.close().await;
             outcome.map_err(|_| Unfinished::TimedOut)
@@ -64,7 +64,7 @@ impl LocalClient {
         running.await.unwrap_or(Err(Unfinished::Failed))
     }
 
-    async fn connect(slot: ClientSlot, hub: HubSender, limit: usize) -> Self {
+    async fn connect(slot: ClientSlot, hub: ToInbox, limit: usize) -> Self {
         let (outbox, messages) = outbox(limit);
         slot.open(outbox.clone());
         let _ = hub
@@ -120,11 +120,10 @@ impl LocalClient {
 mod tests {
     use std::sync::Arc;
 
-    use tokio::sync::mpsc;
-
     use super::*;
     use crate::config::ClientMode;
     use crate::http::guard::Admission;
+    use crate::hub::inbox;
     use crate::registry::clients::{ClientInfo, Clients};
     use crate::registry::connections::Connections;
 
@@ -146,14 +145,14 @@ mod tests {
             named_browser: false,
         };
         let slot = Clients::take_slot(&connections, info).unwrap();
-        let (hub, mut messages) = mpsc::channel(8);
+        let (hub, mut messages) = inbox();
         let running = LocalClient::run(slot, hub, 1 << 10, |client| {
             Box::pin(client.request(None, "Some.method", json!({})))
         });
         assert_eq!(running.await.err(), Some(Unfinished::TimedOut));
         assert_eq!(connections.client_count(), 0);
         let mut received = Vec::new();
-        while let Some(message) = messages.recv().await {
+        while let Some(message) = messages.next().await {
             received.push(match message {
                 ToHub::ClientOpened(..) => "opened",
                 ToHub::ClientText(..) => "text",

@@ -2,6 +2,7 @@
 //! extension on `/extension`. Also a client inside the relay, which needs no socket.
 
 mod authenticate;
+pub mod backlog;
 pub mod client_link;
 pub mod devtools_link;
 pub mod extension_link;

@@ -1,59 +1,109 @@
 //! Runs one open WebSocket: forwards its messages to the hub and writes its outbox, until either
 //! end closes.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::mpsc::error::TrySendError;
+use tokio::time::{sleep, timeout};
 
 use super::outbox::{Drain, Outbox};
 use super::websocket::{Message, ReadError, Reader, Writer};
-use crate::hub::{HubSender, ToHub};
+use crate::hub::{ToHub, ToInbox};
 
 // WebSocket close codes.
+const GOING_AWAY: u16 = 1001;
 const PROTOCOL_ERROR: u16 = 1002;
 const UNSUPPORTED_DATA: u16 = 1003;
 const INVALID_PAYLOAD: u16 = 1007;
 const MESSAGE_TOO_BIG: u16 = 1009;
 
-/// Returns when the connection is closed.
+/// How long to wait for a peer to close its end.
+const CLOSING_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Returns when the connection is closed, with the socket if the peer may not know of it yet.
+/// `silence`: how long the peer may be silent.
 pub async fn run<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
-    (mut reader, writer): (Reader<R>, Writer<W>),
-    outbox: &Outbox,
-    drain: Drain,
-    hub: &HubSender,
+    (mut reader, mut writer): (Reader<R>, Writer<W>),
+    (outbox, drain): (&Outbox, Drain),
+    silence: Option<Duration>,
+    hub: &ToInbox,
     to_hub: impl Fn(String) -> ToHub,
-) {
+) -> Option<(Reader<R>, Writer<W>)> {
+    let heard = reader.heard();
+    let mut peer_knows = false;
     let read = async {
         let Some((code, reason)) = read(&mut reader, outbox, hub, to_hub).await else {
             return;
         };
+        peer_knows = reason.is_empty();
         // The writer ends the connection, after the close frame.
         outbox.abort(code, &reason);
         std::future::pending::<()>().await;
     };
-    tokio::select! {
-        () = read => {}
-        () = drain.run(writer) => {}
+    let listen = async {
+        match silence {
+            Some(silence) => until_silent(&heard, outbox, silence).await,
+            None => std::future::pending().await,
+        }
+        let seconds = silence.unwrap_or_default().as_secs();
+        let reason =
+            format!("Nothing was heard for {seconds} seconds, not even an answer to pings.");
+        outbox.abort(GOING_AWAY, &reason);
+        std::future::pending::<()>().await;
+    };
+    let is_closing = tokio::select! {
+        () = read => false,
+        () = listen => false,
+        close_written = drain.run(&mut writer) => close_written,
+    };
+    (is_closing && !peer_knows).then_some((reader, writer))
+}
+
+/// Lets the peer read why its connection was closed. If it is still writing when the socket is
+/// closed, the system drops what it has not read yet.
+pub async fn finish<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
+    (mut reader, mut writer): (Reader<R>, Writer<W>),
+) {
+    let close = async {
+        if writer.shutdown().await.is_ok() {
+            reader.skip_to_end().await;
+        }
+    };
+    let _ = timeout(CLOSING_TIMEOUT, close).await;
+}
+
+/// Pings a silent peer. Returns when it has not answered.
+async fn until_silent(heard: &AtomicBool, outbox: &Outbox, silence: Duration) {
+    /// A peer is pinged halfway.
+    const CHECKS: u32 = 4;
+    let mut silent_checks = 0;
+    while silent_checks < CHECKS {
+        sleep(silence / CHECKS).await;
+        silent_checks += 1;
+        if heard.swap(false, Ordering::Relaxed) | outbox.has_been_read() {
+            silent_checks = 0;
+        } else if silent_checks == CHECKS / 2 {
+            outbox.ping();
+        }
     }
 }
 
-/// Reads until the connection has to be closed, and returns the code and the reason. `None`: the
-/// connection is lost.
+/// Reads until the connection has to be closed, and returns the code and the reason, which is empty if
+/// the peer has closed it. `None`: the connection is lost.
 async fn read<R: AsyncRead + Unpin>(
     reader: &mut Reader<R>,
     outbox: &Outbox,
-    hub: &HubSender,
+    hub: &ToInbox,
     to_hub: impl Fn(String) -> ToHub,
 ) -> Option<(u16, String)> {
     let error = loop {
         match reader.next().await {
             Ok(Message::Text(text)) => {
                 tracing::trace!(text, "message received");
-                // Nothing is read while the hub's inbox is full. This slows down a peer that floods
-                // the relay.
-                if let Err(TrySendError::Full(message)) = hub.try_send(to_hub(text)) {
-                    // The hub ends only with the relay.
-                    let _ = hub.send(message).await;
-                }
+                // Nothing is read while the link's queue is full. This slows down a peer that floods
+                // the relay. The hub ends only with the relay.
+                let _ = hub.send(to_hub(text)).await;
             }
             Ok(Message::Ping(payload)) => outbox.pong(payload),
             Ok(Message::Pong) => {}
@@ -74,4 +124,64 @@ pub fn close_after(error: &ReadError) -> Option<(u16, String)> {
         ReadError::TooLarge | ReadError::OutOfMemory => MESSAGE_TOO_BIG,
     };
     Some((code, error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hub::inbox;
+    use crate::link::outbox::outbox;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex, split};
+    use tokio::time::Instant;
+
+    const SILENCE: Duration = Duration::from_secs(15);
+    const PING: [u8; 2] = [0x89, 0];
+    const PONG: [u8; 6] = [0x8a, 0x80, 0, 0, 0, 0];
+
+    /// Runs a socket until it is closed, and returns why, and after how long.
+    async fn run_beside(peer: impl AsyncFnOnce(DuplexStream)) -> (Option<String>, Duration) {
+        let (there, here) = duplex(1 << 16);
+        let (read, write) = split(here);
+        let socket = (Reader::new(read, &[], 1 << 20), Writer::new(write));
+        let (outbox, drain) = outbox(1 << 20);
+        let (hub, _inbox) = inbox();
+        let link = hub.for_client();
+        let started = Instant::now();
+        let run = run(socket, (&outbox, drain), Some(SILENCE), &link, |_| {
+            ToHub::StatusChanged
+        });
+        tokio::select! {
+            _ = run => {}
+            () = peer(there) => {}
+        }
+        (outbox.abort_reason(), started.elapsed())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn silent_peer_is_pinged_and_then_disconnected() {
+        let (reason, took) = run_beside(async |mut peer| {
+            let mut received = Vec::new();
+            let _ = peer.read_to_end(&mut received).await;
+            assert!(received.starts_with(&PING));
+            std::future::pending::<()>().await;
+        })
+        .await;
+        assert!(reason.unwrap().contains("pings"));
+        assert!(took <= SILENCE + Duration::from_secs(5), "{took:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn peer_that_answers_pings_stays_connected() {
+        let (reason, took) = run_beside(async |mut peer| {
+            for _ in 0..100 {
+                let mut ping = [0; 2];
+                peer.read_exact(&mut ping).await.unwrap();
+                assert_eq!(ping, PING);
+                peer.write_all(&PONG).await.unwrap();
+            }
+        })
+        .await;
+        assert_eq!(reason, None);
+        assert!(took > SILENCE * 40, "{took:?}");
+    }
 }

@@ -12,6 +12,7 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::handshake::{self, Invalid};
+use super::socket;
 use super::websocket;
 use crate::http::guard::refusal;
 use crate::http::listener::{PlaceOf, WebSocketPlaces};
@@ -31,8 +32,9 @@ pub struct Upgrade {
 pub struct ExtensionUpgrade(pub Upgrade);
 
 impl Upgrade {
-    /// Returns the response, and runs the socket once it has been sent.
-    pub fn run<F: Future<Output = ()> + Send + 'static>(
+    /// Returns the response, and runs the socket once it has been sent. `run` returns the socket if
+    /// the peer may not know yet that it is closed.
+    pub fn run<F: Future<Output = Option<(Reader, Writer)>> + Send + 'static>(
         self,
         max_message: usize,
         run: impl FnOnce(Reader, Writer) -> F + Send + 'static,
@@ -48,7 +50,9 @@ impl Upgrade {
             };
             let (read, write) = parts.io.into_inner().into_split();
             let reader = Reader::new(read, &parts.read_buf, max_message);
-            run(reader, Writer::new(write)).await;
+            if let Some(closing) = run(reader, Writer::new(write)).await {
+                socket::finish(closing).await;
+            }
         });
         let headers = [
             (header::CONNECTION, HeaderValue::from_static("upgrade")),

@@ -339,7 +339,7 @@ impl Registry {
         *lock(&self.open_port) = report;
         for entry in self.entries() {
             // A hub that has too much to do for this message looks at it soon.
-            let _ = entry.hub.try_send(ToHub::StatusChanged);
+            entry.hub.try_send(ToHub::StatusChanged);
         }
     }
 

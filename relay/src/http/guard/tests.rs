@@ -18,6 +18,7 @@ fn config(debug_http: bool) -> Config {
         core: tabwire_core::Config::new(0),
         max_message: 0,
         outbox_limit: 0,
+        client_timeout: None,
     }
 }
 

@@ -4,6 +4,8 @@
 //! Memory grows with what has arrived, never with what a header announces.
 
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
@@ -56,6 +58,8 @@ pub struct Reader<R> {
     valid: usize,
     /// Whether the current message has started, and has not ended.
     in_message: bool,
+    /// Set when anything arrives.
+    heard: Arc<AtomicBool>,
 }
 
 impl<R: AsyncRead + Unpin> Reader<R> {
@@ -69,7 +73,13 @@ impl<R: AsyncRead + Unpin> Reader<R> {
             message: Vec::new(),
             valid: 0,
             in_message: false,
+            heard: Arc::default(),
         }
+    }
+
+    /// Is set whenever something has arrived.
+    pub fn heard(&self) -> Arc<AtomicBool> {
+        self.heard.clone()
     }
 
     /// Applies to the messages after the current one.
@@ -125,7 +135,25 @@ impl<R: AsyncRead + Unpin> Reader<R> {
         self.consumed = 0;
         let free = READ_AHEAD.saturating_sub(self.buffer.len());
         self.buffer.reserve(free);
-        not_at_end(self.stream.read_buf(&mut self.buffer).await)
+        let read = self.stream.read_buf(&mut self.buffer).await;
+        self.on_read(read)
+    }
+
+    /// Drops everything that arrives until the peer has closed the connection.
+    pub async fn skip_to_end(&mut self) {
+        self.message = Vec::new();
+        self.buffer = Vec::with_capacity(READ_AHEAD);
+        while matches!(self.stream.read_buf(&mut self.buffer).await, Ok(1..)) {
+            self.buffer.clear();
+        }
+    }
+
+    fn on_read(&self, read: io::Result<usize>) -> io::Result<()> {
+        self.heard.store(true, Ordering::Relaxed);
+        match read? {
+            0 => Err(io::ErrorKind::UnexpectedEof.into()),
+            _ => Ok(()),
+        }
     }
 
     /// Reads one frame of a message. Returns the message if it was the last one.
@@ -186,7 +214,8 @@ impl<R: AsyncRead + Unpin> Reader<R> {
         }
         // Bypasses the buffer, and does not read into the next frame.
         let mut payload = (&mut self.stream).take(missing as u64);
-        Ok(not_at_end(payload.read_buf(&mut self.message).await)?)
+        let read = payload.read_buf(&mut self.message).await;
+        Ok(self.on_read(read)?)
     }
 
     /// Rejects an invalid message before the rest of it arrives. Its last character may be
@@ -226,11 +255,4 @@ fn reserve(message: &mut Vec<u8>, now: usize, missing: usize) -> Result<(), Read
         message.try_reserve(more)
     };
     reserved.map_err(|_| ReadError::OutOfMemory)
-}
-
-fn not_at_end(read: io::Result<usize>) -> io::Result<()> {
-    match read? {
-        0 => Err(io::ErrorKind::UnexpectedEof.into()),
-        _ => Ok(()),
-    }
 }

@@ -20,6 +20,7 @@ pub enum Outgoing {
     Text(String),
     /// A large text in memory of another type, which is written without a copy.
     Shared(SharedText),
+    Ping,
     Pong(Vec<u8>),
     Close(Close),
 }
@@ -55,6 +56,11 @@ impl Close {
         Self([&code.to_be_bytes(), reason.as_bytes()].concat())
     }
 
+    pub fn reason(&self) -> &str {
+        let reason = self.0.get(2..).unwrap_or_default();
+        std::str::from_utf8(reason).unwrap_or_default()
+    }
+
     #[cfg(test)]
     pub fn payload(&self) -> &[u8] {
         &self.0
@@ -66,6 +72,7 @@ impl Outgoing {
         match self {
             Self::Text(text) => text.len(),
             Self::Shared(text) => text.as_str().len(),
+            Self::Ping => 0,
             Self::Pong(payload) | Self::Close(Close(payload)) => payload.len(),
         }
     }
@@ -112,6 +119,7 @@ impl<W: AsyncWrite + Unpin> Writer<W> {
         let (opcode, payload) = match message {
             Outgoing::Text(text) => (Opcode::Text, Large::Owned(text.into_bytes())),
             Outgoing::Shared(text) => (Opcode::Text, Large::Shared(text)),
+            Outgoing::Ping => (Opcode::Ping, Large::None),
             Outgoing::Pong(payload) => (Opcode::Pong, Large::Owned(payload)),
             Outgoing::Close(Close(payload)) => (Opcode::Close, Large::Owned(payload)),
         };
@@ -128,10 +136,24 @@ impl<W: AsyncWrite + Unpin> Writer<W> {
         !matches!(self.large, Large::None) || self.collected.len() >= MAX_COLLECTED
     }
 
+    /// Whether nothing is left to write.
+    pub fn is_flushed(&self) -> bool {
+        self.collected.is_empty() && matches!(self.large, Large::None)
+    }
+
     /// Writes everything. Cancel safe: the next call continues where this one stopped.
     pub async fn flush(&mut self) -> io::Result<()> {
+        while !self.is_flushed() {
+            self.write_some().await?;
+        }
+        Ok(())
+    }
+
+    /// Writes at least one byte. Cancel safe.
+    pub async fn write_some(&mut self) -> io::Result<()> {
         let large = self.large.as_bytes();
-        while self.written < self.collected.len() + large.len() {
+        let size = self.collected.len() + large.len();
+        if self.written < size {
             let collected = self.collected.get(self.written..).unwrap_or_default();
             let large_written = self.written.saturating_sub(self.collected.len());
             let large = large.get(large_written..).unwrap_or_default();
@@ -141,9 +163,17 @@ impl<W: AsyncWrite + Unpin> Writer<W> {
                 count => self.written += count,
             }
         }
-        self.collected.clear();
-        self.large = Large::None;
-        self.written = 0;
-        self.stream.flush().await
+        if self.written == size {
+            self.stream.flush().await?;
+            self.collected.clear();
+            self.large = Large::None;
+            self.written = 0;
+        }
+        Ok(())
+    }
+
+    /// Ends the stream's writing direction.
+    pub async fn shutdown(&mut self) -> io::Result<()> {
+        self.stream.shutdown().await
     }
 }
