@@ -73,7 +73,7 @@ let timer;
 
 /** @type {Map<string, Episode>} An entry is added with the first rate, and removed when the episode is over. */
 const episodes = new Map();
-/** Workers, which Chrome cannot slow down, of tabs that are attached. @type {Map<string, TargetId>} */
+/** Targets that cannot be slowed down, of tabs that are attached. @type {Map<string, TargetId>} */
 const unthrottleable = new Map();
 
 /** @param {TargetId} target */
@@ -87,7 +87,11 @@ export function reportThrottlingTo(onNotify) {
 /** Continues the episodes of a worker that was stopped. Call this once the attachments have been adopted. */
 export function resumeEpisodes() {
   for (const [target, rate] of slowedTargets()) {
-    startEpisode(target, rate);
+    const episode = startEpisode(target, rate);
+    if (target.childSessionId) {
+      // A worker's brake has ended with the extension's.
+      setRate(episode, rate);
+    }
   }
 }
 
@@ -138,11 +142,9 @@ async function check() {
 function onBehind(startedAt) {
   const now = Date.now();
   behindSince ??= startedAt;
-  const [noisiest] = [...sources.values()]
-    .filter(({ target }) => !unthrottleable.has(keyOf(target)))
-    .sort((a, b) => b.events - a.events);
+  const [noisiest] = [...sources.values()].sort((a, b) => b.events - a.events);
   const frequency = perSecond(noisiest?.events ?? 0, now - checkedAt);
-  if (!noisiest || frequency < MIN_FREQUENCY) {
+  if (!noisiest || frequency < MIN_FREQUENCY || unthrottleable.has(keyOf(noisiest.target))) {
     return;
   }
   const episode = episodes.get(keyOf(noisiest.target));
@@ -231,7 +233,7 @@ async function setRate(episode, rate) {
   try {
     await slowDown(episode.target, rate);
   } catch {
-    // Chrome cannot slow it down, or it is gone. A page that has crashed may be loaded again.
+    // It cannot be slowed down, or is gone. A page that has crashed may be loaded again.
     if (episode.target.childSessionId) {
       unthrottleable.set(keyOf(episode.target), episode.target);
     }

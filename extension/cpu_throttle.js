@@ -4,6 +4,8 @@
  * per target, so it gets the product. When the debugger is detached, Chrome undoes it.
  */
 
+import { WorkerBrake } from './worker_brake.js';
+
 export const SET_CPU_RATE = 'Emulation.setCPUThrottlingRate';
 
 /** Stands for the tab's own page among the child session ids. */
@@ -20,6 +22,9 @@ const FULL_SPEED = { client: 1, own: 1 };
  *   Sends a command to a target of the tab.
  */
 
+/** @param {any} error Of a worker, Chrome says that this is "only supported for page, not worker". */
+const isOfWorker = (error) => /not worker/.test(error?.message);
+
 /** Whether Chrome accepts this as a rate. @param {unknown} rate @returns {rate is number} */
 export const isRate = (rate) => typeof rate === 'number' && rate >= 1;
 
@@ -27,6 +32,8 @@ export class CpuThrottle {
   /** Has no entry for a target at full speed. @type {Map<string, CpuRate>} By child session id, or `PAGE`. */
   #rates;
   #send;
+  /** Of workers that this extension has slowed down. @type {Map<string, WorkerBrake>} By child session id. */
+  #brakes = new Map();
 
   /** @param {Send} send @param {Record<string, CpuRate>} [saved] */
   constructor(send, saved = {}) {
@@ -36,18 +43,19 @@ export class CpuThrottle {
 
   /** @param {string | undefined} childSessionId @param {number} rate @param {() => void} save */
   setClientRate(childSessionId, rate, save) {
-    return this.#set(childSessionId, { client: rate }, save);
+    return this.#set(childSessionId, { client: rate }, save, (key) => this.#sendRate(key));
   }
 
   /**
-   * Slows a target down, in addition to what clients have set. `1` ends this. Rejects if Chrome cannot: it has
-   * no CPU throttling for workers.
+   * Slows a target down, in addition to what clients have set. `1` ends this. Rejects if the target is gone.
    * @param {string | undefined} childSessionId
    * @param {number} rate
    * @param {() => void} save Called after each change of the rates.
    */
   slowDown(childSessionId, rate, save) {
-    return this.#set(childSessionId, { own: rate }, save);
+    return this.#set(childSessionId, { own: rate }, save, (key) =>
+      this.#sendRate(key).catch((error) => this.#brake(key, rate, error)),
+    );
   }
 
   /** Sends all rates once more. */
@@ -68,14 +76,19 @@ export class CpuThrottle {
     return Object.fromEntries(this.#rates);
   }
 
-  /** @param {string | undefined} childSessionId @param {Partial<CpuRate>} change @param {() => void} save */
-  async #set(childSessionId = PAGE, change, save) {
+  /**
+   * @param {string | undefined} childSessionId
+   * @param {Partial<CpuRate>} change
+   * @param {() => void} save
+   * @param {(key: string) => Promise<any>} apply
+   */
+  async #set(childSessionId = PAGE, change, save, apply) {
     const before = this.#rates.get(childSessionId) ?? FULL_SPEED;
     const rate = { ...before, ...change };
     this.#keep(childSessionId, rate);
     save();
     try {
-      return await this.#sendRate(childSessionId);
+      return await apply(childSessionId);
     } catch (error) {
       // Unless it was changed again meanwhile.
       if (this.#rates.get(childSessionId) === rate) {
@@ -99,5 +112,16 @@ export class CpuThrottle {
   #sendRate(key) {
     const { client, own } = this.#rates.get(key) ?? FULL_SPEED;
     return this.#send(key || undefined, SET_CPU_RATE, { rate: client * own });
+  }
+
+  /** Chrome has no CPU throttling for workers. @param {string} key @param {number} rate @param {any} error */
+  #brake(key, rate, error) {
+    if (key === PAGE || !isOfWorker(error)) {
+      throw error;
+    }
+    const brake =
+      this.#brakes.get(key) ?? new WorkerBrake((method, params) => this.#send(key, method, params));
+    this.#brakes.set(key, brake);
+    brake.set(rate);
   }
 }

@@ -54,6 +54,7 @@ const KINDS = {
     numberOf: numberOfLine,
   },
   'a worker that logs': {
+    flood: 20_000,
     prepare: "void (window.worker = new Worker('/worker.js'))",
     make: "(n) => console.log('line', n)",
     numberOf: numberOfLine,

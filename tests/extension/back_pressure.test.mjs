@@ -183,18 +183,52 @@ test('does not speed up a tab that would send too much, but tries it ever more r
   );
 });
 
-test('skips a target that Chrome cannot slow down', async (t) => {
+test('slows down nobody else for a target that cannot be slowed down', async (t) => {
   const worker = await start(t);
   worker.browser.stub('debugger.sendCommand', ({ tabId }) => {
     if (tabId === 1) throw new Error('{"code":-32000,"message":"Only for pages"}');
   });
   await flood(worker, { 1: 900, 2: 500 }, CHILD);
   await worker.receive(300, { 1: 900, 2: 500 }, CHILD);
+  assert.deepEqual(rates(worker.browser), [[1, 8]]);
+  await worker.receive(300, { 1: 500, 2: 900 }, CHILD);
   assert.deepEqual(rates(worker.browser), [
     [1, 8],
     [2, 8],
   ]);
   assert.deepEqual(worker.reports, [['tabThrottled', 2, 8]]);
+});
+
+test('keeps a worker busy, for which Chrome has no throttling, until it is quiet', async (t) => {
+  const worker = await start(t);
+  t.mock.timers.reset();
+  t.mock.timers.enable({ apis: ['Date', 'setInterval', 'setTimeout'] });
+  worker.browser.stub('debugger.sendCommand', (_target, method) => {
+    if (method === 'Emulation.setCPUThrottlingRate') {
+      throw new Error(
+        '{"code":-32000,"message":"Operation is only supported for page, not worker"}',
+      );
+    }
+  });
+  const held = () =>
+    worker.browser
+      .callsTo('debugger.sendCommand')
+      .filter(([, method]) => method === 'Runtime.evaluate');
+  await flood(worker, { 1: 500 }, CHILD);
+  assert.deepEqual(worker.reports, [['tabThrottled', 1, 8]]);
+  t.mock.timers.tick(0);
+  const [target, , { timeout }] = held()[0];
+  assert.deepEqual([target, timeout], [{ tabId: 1, sessionId: CHILD }, 70]);
+  for (let n = 0; n < 10; n += 1) {
+    t.mock.timers.tick(80);
+    await settle();
+  }
+  assert.ok(held().length >= 10, String(held().length));
+  await worker.pass(2);
+  const before = held().length;
+  await worker.pass(11);
+  assert.deepEqual(worker.reports.at(-1), ['tabThrottled', 1, 1]);
+  assert.equal(held().length, before);
 });
 
 test('a tab that is detached or attached again is not slowed down any more', async (t) => {
