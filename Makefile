@@ -55,10 +55,12 @@ bench-agents: chromium $(NPM_READY) build ## Compare the MCP server with two oth
 
 chaos: chromium cargo-fuzz $(NPM_READY) ## Cause faults over and over, and write the table of docs/reliability.md
 	@echo "==> Causing faults: about 2 hours, one of them at random (TABWIRE_CHAOS_SECONDS=600 shortens that one)"
-	cargo build --package tabwire --quiet
+	cargo build --release --package tabwire --quiet
 	@rm -f $(TARGET)/chaos.jsonl && touch $(TARGET)/chaos.jsonl
-	cd tests && TABWIRE_CHAOS=full TABWIRE_CHAOS_REPORT=$(TARGET)/chaos.jsonl \
-	  node --test --test-timeout=5400000 chaos/*.test.mjs extension/malformed.test.mjs; failed=$$?; node chaos/table.mjs $(TARGET)/chaos.jsonl && exit $$failed
+	@# The table is printed in any case, and written only if all tests have passed.
+	cd tests && export TABWIRE_BIN=$(TARGET)/release/tabwire TABWIRE_CHAOS=full TABWIRE_CHAOS_REPORT=$(TARGET)/chaos.jsonl; \
+	  node --test --test-concurrency=1 --test-timeout=5400000 chaos/*.test.mjs extension/malformed.test.mjs && write=--write; failed=$$?; \
+	  node chaos/table.mjs $(TARGET)/chaos.jsonl $$write && exit $$failed
 
 test-clients: chromium chromedriver python $(NPM_READY) ## Run every supported client, or those in CLIENTS, and write the table of docs/clients.md
 	cargo build --package tabwire --quiet

@@ -220,6 +220,7 @@ test(`${seconds} s of random faults under random work, seed ${seed}`, TIMEOUT, a
   const memory = () => residentMemory(chain.relay.child.pid);
   try {
     const { steps, faults, before } = await workAndFail(chain, work, memory);
+    assert.ok(faults > 0, `no fault in ${steps} steps`);
     await work.finish();
     const after = await memory();
     await chain.relay.stop({ keepHome: true });

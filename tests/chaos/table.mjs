@@ -1,7 +1,7 @@
 /**
- * Prints the rows that the fault tests recorded, and writes them into docs/reliability.md.
+ * Prints the rows that the fault tests recorded. With `--write`, also writes them into docs/reliability.md.
  *
- *     node table.mjs REPORT
+ *     node table.mjs REPORT [--write]
  */
 
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -25,7 +25,9 @@ const table = [
 ].join('\n');
 
 console.log(table);
-const text = readFileSync(DOCUMENT, 'utf8');
-const [before, after] = [text.split(BEGIN)[0], text.split(END)[1]];
-writeFileSync(DOCUMENT, `${before}${BEGIN}\n\n${table}\n\n${END}${after}`);
+if (process.argv[3] === '--write') {
+  const text = readFileSync(DOCUMENT, 'utf8');
+  const [before, after] = [text.split(BEGIN)[0], text.split(END)[1]];
+  writeFileSync(DOCUMENT, `${before}${BEGIN}\n\n${table}\n\n${END}${after}`);
+}
 process.exitCode = rows.every((row) => row.met) ? 0 : 1;

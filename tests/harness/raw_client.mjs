@@ -27,6 +27,7 @@ export async function connectRaw(url) {
   });
   await once(socket, 'open');
   const client = {
+    socket,
     /** Every event received, in order. */
     events,
     /** Every message received, events and replies, in order. */
