@@ -2,9 +2,11 @@
 //! one takes the place of the one that has been idle the longest. What a session means is up to the SDK.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::Stream;
+use futures_util::future::BoxFuture;
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_server::session::local::{
     LocalSessionManager, LocalSessionManagerError,
@@ -23,7 +25,9 @@ const MIN_IDLE: Duration = Duration::from_secs(10 * 60);
 pub struct HttpSessions {
     sessions: LocalSessionManager,
     /// When each session's agent last sent something. A session leaves when it is closed.
-    last_used: Mutex<HashMap<SessionId, Instant>>,
+    last_used: Arc<Mutex<HashMap<SessionId, Instant>>>,
+    /// Called when the last session has ended. A new one begins after that.
+    when_empty: Box<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -38,10 +42,14 @@ pub enum Error {
 }
 
 impl HttpSessions {
-    pub fn new(sessions: LocalSessionManager) -> Self {
+    pub fn new(
+        sessions: LocalSessionManager,
+        when_empty: impl Fn() -> BoxFuture<'static, ()> + Send + Sync + 'static,
+    ) -> Self {
         Self {
             sessions,
-            last_used: Mutex::default(),
+            last_used: Arc::default(),
+            when_empty: Box::new(when_empty),
         }
     }
 
@@ -90,9 +98,21 @@ impl SessionManager for HttpSessions {
         Ok(self.sessions.has_session(id).await?)
     }
 
+    /// The SDK calls this for every session that ends, in whatever way.
     async fn close_session(&self, id: &SessionId) -> Result<(), Error> {
-        self.last_used.lock().await.remove(id);
-        Ok(self.sessions.close_session(id).await?)
+        let mut last_used = self.last_used.clone().lock_owned().await;
+        let was_open = last_used.remove(id).is_some();
+        let closed = self.sessions.close_session(id).await;
+        if was_open && last_used.is_empty() {
+            let finishing = (self.when_empty)();
+            // The agent may not wait for the response.
+            let _ = tokio::spawn(async move {
+                finishing.await;
+                drop(last_used);
+            })
+            .await;
+        }
+        Ok(closed?)
     }
 
     async fn create_stream(
@@ -133,11 +153,40 @@ impl SessionManager for HttpSessions {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use futures_util::FutureExt as _;
+
     use super::*;
+
+    /// Sessions, and how often the last of them has ended.
+    fn sessions() -> (HttpSessions, Arc<AtomicUsize>) {
+        let times = Arc::new(AtomicUsize::new(0));
+        let counter = times.clone();
+        let when_empty = move || {
+            counter.fetch_add(1, Ordering::Relaxed);
+            async {}.boxed()
+        };
+        let sessions = HttpSessions::new(LocalSessionManager::default(), when_empty);
+        (sessions, times)
+    }
+
+    #[tokio::test]
+    async fn notices_once_that_the_last_session_has_ended() {
+        let (sessions, times) = sessions();
+        let (first, _transport) = sessions.create_session().await.unwrap();
+        let (second, _transport) = sessions.create_session().await.unwrap();
+        sessions.close_session(&first).await.unwrap();
+        sessions.close_session(&first).await.unwrap();
+        assert_eq!(times.load(Ordering::Relaxed), 0);
+        sessions.close_session(&second).await.unwrap();
+        sessions.close_session(&second).await.unwrap();
+        assert_eq!(times.load(Ordering::Relaxed), 1);
+    }
 
     #[tokio::test(start_paused = true)]
     async fn idle_session_makes_room_and_busy_ones_do_not() {
-        let sessions = HttpSessions::new(LocalSessionManager::default());
+        let (sessions, _) = sessions();
         let mut ids = Vec::new();
         let mut transports = Vec::new();
         for _ in 0..MAX_SESSIONS {

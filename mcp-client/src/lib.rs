@@ -39,7 +39,7 @@ pub use browser_report::InstalledBrowser;
 pub use error::{Audience, Error};
 pub use relay::IN_BACKGROUND;
 pub use secrets::Secrets;
-pub use server::{http_routes, serve_stdio};
+pub use server::{Server, serve_stdio};
 use tabwire_home::Home;
 use tokio::time::Instant;
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use futures_util::FutureExt as _;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest,
     CustomResult, ErrorCode, ErrorData, Implementation, JsonObject, ListToolsResult,
@@ -76,22 +77,8 @@ pub async fn serve_stdio(
     outcome
 }
 
-/// Streamable HTTP at `/mcp`. The caller must guard it: host, origin and token. All connections
-/// share one page and one state.
-pub fn http_routes(settings: Settings) -> Router {
-    let server = Server::new(settings);
-    let mut sessions = LocalSessionManager::default();
-    sessions.session_config.keep_alive = Some(HTTP_SESSION_TIMEOUT);
-    let service = StreamableHttpService::new(
-        move || Ok(server.clone()),
-        Arc::new(HttpSessions::new(sessions)),
-        StreamableHttpServerConfig::default(),
-    );
-    Router::new().route_service("/mcp", service)
-}
-
 impl Server {
-    fn new(settings: Settings) -> Self {
+    pub fn new(settings: Settings) -> Self {
         let session = Session::new(settings.clone(), Audience::Agent);
         let early = settings.clone();
         // The extension needs a moment to find a new relay. Start it now, so that the first call
@@ -108,6 +95,25 @@ impl Server {
             resets: watch::Sender::new(()),
             release: Arc::default(),
         }
+    }
+
+    /// Streamable HTTP at `/mcp`. The caller must guard it: host, origin and token. All connections
+    /// share one page and one state, and their tabs are closed when the last agent has gone.
+    pub fn http_routes(&self) -> Router {
+        let server = self.clone();
+        let when_empty = move || {
+            let server = server.clone();
+            async move { server.finish().await }.boxed()
+        };
+        let mut sessions = LocalSessionManager::default();
+        sessions.session_config.keep_alive = Some(HTTP_SESSION_TIMEOUT);
+        let server = self.clone();
+        let service = StreamableHttpService::new(
+            move || Ok(server.clone()),
+            Arc::new(HttpSessions::new(sessions, when_empty)),
+            StreamableHttpServerConfig::default(),
+        );
+        Router::new().route_service("/mcp", service)
     }
 
     async fn execute(
@@ -169,7 +175,7 @@ impl Server {
     }
 
     /// The agent has gone: stops its code and closes its tabs.
-    async fn finish(&self) {
+    pub async fn finish(&self) {
         self.resets.send_replace(());
         let finishing = async { self.session.lock().await.finish().await };
         let _ = tokio::time::timeout(FINISH_TIMEOUT, finishing).await;

@@ -95,6 +95,11 @@ impl Session {
         let port = relay::port(&self.settings, self.port);
         self.port = Some(port);
         relay::ensure(&self.settings, port, progress).await?;
+        self.ensure_connected(port, progress).await
+    }
+
+    /// Ensures that a worker is running and connected to the relay.
+    async fn ensure_connected(&mut self, port: u16, progress: &Progress) -> Result<(), Error> {
         if self.worker.is_some() {
             match self.connect(port, progress).await {
                 // It exited between calls, or earlier code keeps it busy. Start a new one.
@@ -327,20 +332,36 @@ impl Session {
         }
     }
 
-    /// Ends the session: closes the tabs that it has opened and that nobody wants to keep.
+    /// Ends the session: closes the tabs that it has opened and that nobody wants to keep. The next
+    /// call begins a new one.
     pub async fn finish(&mut self) {
         if self.in_call {
             self.end_worker().await;
         }
-        // Stopped code took its worker with it, but its tab is still open.
-        if !self.opened.is_empty()
-            && (self.worker.is_some() || self.prepare(&Progress::silent()).await.is_ok())
-        {
+        if !self.opened.is_empty() && self.reconnect().await {
             let parameters = json!({ "targets": self.opened });
             let _ = self.try_request("close", parameters).await;
         }
         self.release().await;
         self.end_worker().await;
+        *self = Self {
+            current: self.current.clone(),
+            changes: self.changes,
+            ..Self::new(self.settings.clone(), self.audience)
+        };
+    }
+
+    /// Connects to the browser once more, unless it has gone and its tabs with it. The browser may have
+    /// been released since the last call, and code that was stopped took its worker with it.
+    async fn reconnect(&mut self) -> bool {
+        let port = relay::port(&self.settings, self.port);
+        match relay::find(&self.settings, port).await {
+            Ok(Some(status)) if status.extension => {
+                let connected = self.ensure_connected(port, &Progress::silent()).await;
+                connected.is_ok()
+            }
+            _ => false,
+        }
     }
 
     /// A request whose failure the caller handles; the worker is kept.

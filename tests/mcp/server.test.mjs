@@ -15,10 +15,13 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 
 import { asAgent, prepareRunner, useAgent } from '../harness/agent.mjs';
-import { useChain } from '../harness/chain.mjs';
+import { actOnTab, useChain, userTabs } from '../harness/chain.mjs';
 import { TABWIRE, endProcess, until } from '../harness/processes.mjs';
 
-const shared = useChain({ args: ['--client-mode', 'multi-client'] });
+const shared = useChain({
+  args: ['--client-mode', 'multi-client'],
+  pages: { '/kept': '<title>Kept</title>' },
+});
 const agent = useAgent(shared);
 
 test('offers two tools that cost few tokens and carry hints', async () => {
@@ -114,7 +117,7 @@ test('serves an agent whatever comes before `initialize`, and whatever it sends 
   }
 });
 
-/** Starts the server over HTTP, and runs `use` with its URL and the token. */
+/** Starts the server over HTTP, and runs `use` with its URL, the token, and what stops it. */
 async function withHttpServer(use) {
   const { home, port } = shared.chain.relay;
   await prepareRunner(home);
@@ -129,7 +132,7 @@ async function withHttpServer(use) {
     );
     const token = (await readFile(path.join(home.path, 'auth-token'), 'utf8')).trim();
     assert.ok(!printed.includes(token));
-    await use(url, token);
+    await use(url, token, () => endProcess(child));
   } finally {
     await endProcess(child);
   }
@@ -168,18 +171,49 @@ test('over HTTP, requires the current token and rejects web pages', () =>
     assert.notEqual(await post(url, bearer), 401);
   }));
 
-test('over HTTP, serves a client with the token', () =>
-  withHttpServer(async (url, token) => {
-    const client = new Client({ name: 'tests', version: '1' });
-    const headers = { authorization: `Bearer ${token}` };
-    await client.connect(
-      new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } }),
-    );
-    const remote = asAgent(client);
+/** Connects an agent over HTTP. `leave` ends its session. */
+async function connectOverHttp(url, token) {
+  const client = new Client({ name: 'tests', version: '1' });
+  const transport = new StreamableHTTPClientTransport(new URL(url), {
+    requestInit: { headers: { authorization: `Bearer ${token}` } },
+  });
+  await client.connect(transport);
+  const leave = async () => {
+    await transport.terminateSession();
+    await client.close();
+  };
+  return { ...asAgent(client), leave };
+}
+
+test('over HTTP, serves clients with the token, and closes their tabs when the last one leaves', () =>
+  withHttpServer(async (url, token, stop) => {
+    const before = await userTabs(shared.chain);
+    const opened = async () => {
+      const ids = new Set(before.map(({ id }) => id));
+      return (await userTabs(shared.chain)).filter(({ id }) => !ids.has(id)).map((tab) => tab.url);
+    };
+    const first = await connectOverHttp(url, token);
+    const second = await connectOverHttp(url, token);
     const code = 'state.n = 1; await page.setContent("<title>Far</title>"); page.title()';
-    assert.equal((await remote.execute(code)).text, 'Far');
-    assert.equal((await remote.execute('state.n')).text, '1');
-    await remote.stop();
+    assert.equal((await first.execute(code)).text, 'Far');
+    assert.equal((await second.execute('[state.n, await page.title()]')).text, '[1,"Far"]');
+    const address = shared.site.url('/kept');
+    await second.execute(
+      `const kept = await context.newPage(); keep(kept); await kept.goto('${address}')`,
+    );
+    await first.leave();
+    assert.equal((await second.execute('page.title()')).text, 'Far', 'another still uses it');
+    await second.leave();
+    assert.deepEqual(await opened(), [address]);
+
+    const third = await connectOverHttp(url, token);
+    const { text } = await third.execute('[state.n === undefined, page.url()]');
+    assert.equal(text, '[true,"about:blank"]', 'nothing is left of the others');
+    assert.equal((await opened()).length, 2);
+    await stop();
+    assert.deepEqual(await opened(), [address], 'a server that is stopped closes them, too');
+    await third.stop();
+    await actOnTab(shared.chain, address, 'remove');
   }));
 
 test('over HTTP, limits how many agents can be connected', () =>

@@ -308,7 +308,8 @@ test('actions and navigations time out as the options say', () => {
 
 test('closes the tabs that the agent opened when it leaves, unless it keeps them', async () => {
   const { relay } = shared.chain;
-  const agent = await startAgent({ home: relay.home, port: relay.port });
+  // It leaves after the browser was released, as agents mostly do.
+  const agent = await startAgent({ home: relay.home, port: relay.port, args: ['--idle', '0.5'] });
   const url = (name) => shared.site.url(`/list?${name}`);
   await agent.execute(`await page.goto('${url('own')}')`);
   await agent.execute(
@@ -318,6 +319,7 @@ test('closes the tabs that the agent opened when it leaves, unless it keeps them
   await agent.execute(
     `const [popup] = await Promise.all([page.waitForEvent('popup'), page.evaluate((url) => { open(url); }, '${url('popup')}')]); await popup.waitForLoadState()`,
   );
+  await isReleased();
   await agent.stop();
   const open = async () =>
     (await userTabs(shared.chain))

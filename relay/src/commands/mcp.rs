@@ -14,7 +14,7 @@ use axum::middleware::{Next, from_fn};
 use axum::response::IntoResponse as _;
 use clap::Args;
 use tabwire_home::{Home, Token};
-use tabwire_mcp::{InstalledBrowser, InstalledBrowsers, Settings};
+use tabwire_mcp::{InstalledBrowser, InstalledBrowsers, Server, Settings};
 
 use crate::browser::detect::Installation;
 use crate::commands::browsers;
@@ -80,10 +80,16 @@ pub async fn run(options: &McpOptions) -> Result<ExitCode, Error> {
     let mut stop = StopSignals::new()?;
     match options.http {
         None => tabwire_mcp::serve_stdio(settings, stop.recv()).await?,
-        Some(address) => tokio::select! {
-            outcome = serve_http(settings, address.port()) => outcome?,
-            () = stop.recv() => {}
-        },
+        Some(address) => {
+            let home = settings.home.clone();
+            let server = Server::new(settings);
+            let outcome = tokio::select! {
+                outcome = serve_http(&server, home, address.port()) => outcome,
+                () = stop.recv() => Ok(()),
+            };
+            server.finish().await;
+            outcome?;
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -99,8 +105,7 @@ async fn installed_browsers() -> Vec<InstalledBrowser> {
     installed.map(describe).collect()
 }
 
-async fn serve_http(settings: Settings, port: u16) -> Result<(), Error> {
-    let home = settings.home.clone();
+async fn serve_http(server: &Server, home: Home, port: u16) -> Result<(), Error> {
     let listener = listener::bind(port).await?;
     let port = listener.local_addr()?.port();
     print_line!(
@@ -117,7 +122,7 @@ async fn serve_http(settings: Settings, port: u16) -> Result<(), Error> {
             }
         }
     });
-    let routes = tabwire_mcp::http_routes(settings).layer(guard);
+    let routes = server.http_routes().layer(guard);
     let serving = Serving {
         routes,
         http_timeout: HTTP_CONNECTION_TIMEOUT,
