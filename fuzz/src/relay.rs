@@ -48,6 +48,7 @@ impl Relay {
             connection: Connection::Browser,
             program: CLIENT,
             group: None,
+            identity: None,
         });
         let attach = json!({ "autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true });
         relay.request("Target.setAutoAttach", attach, "");

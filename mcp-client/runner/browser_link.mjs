@@ -96,10 +96,11 @@ export class BrowserLink {
 
   /**
    * Connects, unless already connected.
-   * @param {{ url: string, name: string, target?: string | null }} options `name`: what the relay calls this client. `target`: the page in use, in case this process is new
+   * @param {{ url: string, name: string, identity: string, target?: string | null }} options `name`: what the relay calls this client.
+   *   `identity`: the same in each connection of a session. `target`: the page in use, in case this process is new
    * @returns {Promise<Connection | undefined>} the earlier connection, if this call replaced one
    */
-  async connect({ url, name, target }) {
+  async connect({ url, name, identity, target }) {
     if (this.#isConnected) {
       return undefined;
     }
@@ -108,8 +109,11 @@ export class BrowserLink {
     this.#target ??= target ?? undefined;
     const browser = await chromium.connectOverCDP(url, {
       timeout: CONNECT_TIMEOUT_MS,
-      // A header cannot contain other characters.
-      headers: { 'X-Tabwire-Client': name.replace(/[^\x20-\x7e]/g, '?') },
+      headers: {
+        // A header cannot contain other characters.
+        'X-Tabwire-Client': name.replace(/[^\x20-\x7e]/g, '?'),
+        'X-Tabwire-Identity': identity,
+      },
     });
     const [context] = browser.contexts();
     if (!context) {

@@ -67,7 +67,7 @@ const REMEDIES = [
     /detached by the person/,
     {
       agent:
-        'The user took this tab back. Ask them before you use it again. Other tabs are usable: `page = pages()[i]`, or a new one (`page = await context.newPage()`).',
+        'The user took this tab back. Ask them before you use it again; if they agree, they choose *Pause agents* and then *Resume* in the popup of the Tabwire extension. Other tabs are usable: `page = pages()[i]`, or a new one (`page = await context.newPage()`).',
       shellUser: 'You released this tab in the popup. Run the command again to use it.',
     },
   ],

@@ -2,7 +2,7 @@
  * The worker process of `tabwire mcp`, which runs an agent's code with Playwright. The server starts it, sends requests as
  * JSON lines on stdin, one at a time, and kills it if code does not end. Replies and events are JSON lines on stdout.
  *
- *   → {id, do: "connect", url, name, target}   ← {id, ok} or {id, error: {kind, message, next}}
+ *   → {id, do: "connect", url, name, identity, target}   ← {id, ok} or {id, error: {kind, message, next}}
  *   → {id, do: "execute", code, audience, …}   ← {event: "output", text} as it is printed, then {id, ok: {text, images}, error?}
  *   → {id, do: "tabs" | "use" | "close" | "release", …}
  *   ← {event: "page", target}                the page in use has changed
@@ -123,14 +123,14 @@ function watch(context) {
 
 /** @type {Record<string, (request: any) => Promise<Reply>>} */
 const handlers = {
-  /** @param {{ url: string, name: string, target: string | null, secrets: Record<string, string>, files: string }} request */
-  async connect({ url, name, target, secrets: values, files: folder }) {
+  /** @param {{ url: string, name: string, identity: string, target: string | null, secrets: Record<string, string>, files: string }} request */
+  async connect({ url, name, identity, target, secrets: values, files: folder }) {
     secrets.set(values);
     files.folder = folder;
     token = new URL(url).searchParams.get('token') ?? undefined;
     let previous;
     try {
-      previous = await link.connect({ url, name, target });
+      previous = await link.connect({ url, name, identity, target });
       watch(link.context);
     } catch (error) {
       const { message } = /** @type {Error} */ (error);

@@ -25,6 +25,8 @@ pub struct Session {
     worker: Option<Worker>,
     /// What the agent calls itself.
     agent: Option<String>,
+    /// By which the relay recognizes this session when it connects again.
+    identity: String,
     /// Which browser to use, as others have chosen it.
     current: CurrentBrowser,
     /// How many of its changes this session has followed.
@@ -51,6 +53,7 @@ impl Session {
             audience,
             worker: None,
             agent: None,
+            identity: format!("{:032x}", rand::random::<u128>()),
             port: None,
             target: None,
             opened: Vec::new(),
@@ -141,7 +144,7 @@ impl Session {
             let name = self.agent.as_ref().unwrap_or(&self.settings.client_name);
             let secrets = self.settings.secrets.reveal();
             let files = &self.settings.files;
-            let parameters = json!({ "url": url, "name": name, "target": self.target, "secrets": secrets, "files": files });
+            let parameters = json!({ "url": url, "name": name, "identity": self.identity, "target": self.target, "secrets": secrets, "files": files });
             let reply = self.request("connect", parameters).await?;
             let Some(Report { kind, message, .. }) = reply.error else {
                 return Ok(());

@@ -229,6 +229,7 @@ impl Hub {
                     connection: to.as_connection(),
                     program,
                     group: group.as_deref(),
+                    identity: clients.identity_of(client).as_deref(),
                 });
             }
             ToHub::ClientText(client, text) => {

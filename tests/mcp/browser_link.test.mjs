@@ -66,7 +66,12 @@ test('identifies pages that never respond by target id and URL', async () => {
   const events = [];
   const link = new BrowserLink((event) => events.push(event));
   try {
-    await link.connect({ url: browser.url, name: 'test', target: TARGETS[1].targetId });
+    await link.connect({
+      url: browser.url,
+      name: 'test',
+      identity: '1',
+      target: TARGETS[1].targetId,
+    });
     const { page, isNew, note } = await link.ensurePage();
     assert.deepEqual(
       [page, isNew, note],

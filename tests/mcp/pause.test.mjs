@@ -4,12 +4,16 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { startAgent, useAgent } from '../harness/agent.mjs';
-import { useChain, userTabs } from '../harness/chain.mjs';
+import { actOnTab, inExtension, useChain, userTabs } from '../harness/chain.mjs';
 import { openPopup } from '../harness/popup.mjs';
+import { until } from '../harness/processes.mjs';
 
 const shared = useChain({
   args: ['--client-mode', 'multi-client'],
-  pages: { '/shop': '<title>Shop</title><button>Buy</button>' },
+  pages: {
+    '/shop': '<title>Shop</title><button>Buy</button>',
+    '/taken': '<title>Taken</title><button>Buy</button>',
+  },
 });
 const { run, fails } = useAgent(shared);
 
@@ -19,6 +23,21 @@ async function click(name, headline) {
   await popup.headline(headline);
   await popup.close();
 }
+
+/** Whether Chrome lets the extension use its debugger in the tab with this address. */
+const hasDebugger = (url) =>
+  inExtension(
+    shared.chain,
+    async (address) => {
+      const [tab] = await chrome.tabs.query({ url: address });
+      const used = chrome.debugger.sendCommand({ tabId: tab.id }, 'Runtime.getIsolateId');
+      return used.then(
+        () => true,
+        () => false,
+      );
+    },
+    url,
+  );
 
 test('the user stops the agent, which hears it at once and goes on only after Resume', async () => {
   const url = shared.site.url('/shop');
@@ -43,7 +62,10 @@ test('the user stops the agent, which hears it at once and goes on only after Re
   assert.equal(text, 'Shop');
 });
 
-test('code that is running when the user stops it ends at once', async () => {
+test('code that is running when the user stops it ends at once, and nothing is attached', async () => {
+  const url = shared.site.url('/shop');
+  await run(`await page.goto('${url}')`);
+  assert.equal(await hasDebugger(url), true);
   const failed = fails('await page.evaluate(() => new Promise(() => {}))', { timeout: 60 });
   const popup = await openPopup(shared.chain.chromium);
   await popup.headline('1 tab in use');
@@ -51,7 +73,12 @@ test('code that is running when the user stops it ends at once', async () => {
   await click('Release all', 'Paused');
   const { text } = await failed;
   assert.match(text, /The person stopped this\. .* its outcome is unknown/);
+  assert.equal(await hasDebugger(url), false);
   await click('Resume', 'Connected');
+  assert.equal((await run('page.url()')).text, url);
+  assert.equal(await hasDebugger(url), false, 'nobody has used the tab since');
+  assert.equal((await run('page.evaluate(() => document.title)')).text, 'Shop');
+  assert.equal(await hasDebugger(url), true);
 });
 
 test('a tab that is being opened when the user stops it ends the call, and it can be closed later', async () => {
@@ -68,14 +95,35 @@ test('a tab that is being opened when the user stops it ends the call, and it ca
   assert.equal(closed, 'true');
 });
 
-test('the user takes a tab back, and the agent hears that it was not closed', async () => {
-  await run('page.evaluate(() => 1)');
-  await click('Release Shop', 'Connected');
-  const { text } = await fails('await page.getByRole("button").click()');
-  assert.match(text, /The tab was detached by the person\./);
-  assert.match(text, /Next: The user took this tab back\. Ask them/);
-  assert.doesNotMatch(text, /was closed/);
-  await run('page = await context.newPage(); page.evaluate(() => 1)');
+test('the user takes a tab back, and it stays theirs when the agent has reconnected and when it leaves', async (t) => {
+  const { home, port } = shared.chain.relay;
+  const url = shared.site.url('/taken');
+  const agent = await startAgent({ home, port, args: ['--idle', '0.3'] });
+  t.after(() => agent.stop());
+  await agent.execute(`await page.goto('${url}')`);
+  const running = agent.execute('await page.evaluate(() => new Promise(() => {}))');
+  const popup = await openPopup(shared.chain.chromium);
+  await popup.page.getByRole('button', { name: 'Release Taken' }).click();
+  await popup.close();
+  assert.match((await running).text, /The tab was detached by the person\./);
+  const attempt = () => agent.execute('await page.getByRole("button").click()');
+  const assertRefused = ({ text }) => {
+    assert.match(text, /The tab was detached by the person\./);
+    assert.match(text, /Next: The user took this tab back\. Ask them/);
+    assert.doesNotMatch(text, /was closed|running/);
+  };
+  assertRefused(await attempt());
+  await until('the agent has released the browser', async () => {
+    const { connected } = await (await fetch(`http://127.0.0.1:${port}/client-slot`)).json();
+    return connected.length < 2;
+  });
+  assertRefused(await attempt());
+  await agent.reset();
+  assertRefused(await attempt());
+  assert.equal(await hasDebugger(url), false);
+  await agent.stop();
+  assert.ok((await userTabs(shared.chain)).some((tab) => tab.url === url));
+  await actOnTab(shared.chain, url, 'remove');
 });
 
 test('an agent that leaves during a pause changes nothing in the browser', async () => {

@@ -75,7 +75,13 @@ impl Core {
                 connection,
                 program,
                 group,
-            } => self.on_client_opened(client, connection, program, group),
+                identity,
+            } => {
+                self.on_client_opened(client, connection, program, group);
+                if let Some(identity) = identity {
+                    self.recognize(client, identity);
+                }
+            }
             Input::ClientText(client_id, text) => self.on_client_text(client_id, text, now),
             Input::ClientClosed(client_id) => self.on_client_closed(client_id),
             Input::ExtensionOpened {

@@ -50,6 +50,7 @@ pub async fn run(
         process: None,
         peer: None,
         admission,
+        identity: None,
         named_browser: request.browser.is_some(),
     };
     let Some(slot) = Clients::take_slot(&entry.connections, info) else {

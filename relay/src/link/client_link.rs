@@ -25,6 +25,8 @@ use crate::registry::clients::{ClientInfo, ClientSlot, Clients};
 
 /// The header with which a client can name itself.
 pub const CLIENT_NAME: HeaderName = HeaderName::from_static("x-tabwire-client");
+/// The header by which a client is recognized when it connects again: the same text that nobody else has.
+const CLIENT_IDENTITY: HeaderName = HeaderName::from_static("x-tabwire-identity");
 const MAX_NAME: usize = 80;
 
 /// What a handler knows of a client that wants to connect.
@@ -60,6 +62,7 @@ impl Candidate {
         ClientInfo {
             name: client_name(&self.headers),
             names_itself: self.headers.contains_key(CLIENT_NAME),
+            identity: text_of(&self.headers, CLIENT_IDENTITY),
             process: None,
             peer: Some(self.peer),
             admission: self.admission,
@@ -159,13 +162,14 @@ pub fn conflict(entry: &Entry) -> Response {
 
 /// The name that the client gives itself, or else that of its library.
 pub fn client_name(headers: &HeaderMap) -> String {
-    let text = |name| {
-        let value = String::from_utf8_lossy(headers.get(name)?.as_bytes()).into_owned();
-        Some(printable(value.trim(), MAX_NAME)).filter(|name| !name.is_empty())
-    };
-    text(CLIENT_NAME)
-        .or_else(|| text(header::USER_AGENT))
+    text_of(headers, CLIENT_NAME)
+        .or_else(|| text_of(headers, header::USER_AGENT))
         .unwrap_or_else(|| "unnamed client".to_owned())
+}
+
+fn text_of(headers: &HeaderMap, name: HeaderName) -> Option<String> {
+    let value = String::from_utf8_lossy(headers.get(name)?.as_bytes()).into_owned();
+    Some(printable(value.trim(), MAX_NAME)).filter(|text| !text.is_empty())
 }
 
 /// Finds out which process a client is, which takes a moment.

@@ -142,6 +142,7 @@ mod tests {
             process: None,
             peer: None,
             admission: Admission::Token { generation: 1 },
+            identity: None,
             named_browser: false,
         };
         let slot = Clients::take_slot(&connections, info).unwrap();

@@ -22,6 +22,8 @@ pub struct ClientInfo {
     pub name: String,
     /// Whether it has chosen this name, as agents do. Otherwise it is its library's.
     pub names_itself: bool,
+    /// The same in each of its connections.
+    pub identity: Option<String>,
     pub process: Option<Process>,
     /// The other end of its connection.
     pub peer: Option<Peer>,
@@ -212,6 +214,10 @@ impl Clients {
         let client = self.map.get(&id)?;
         let name = without_version(&client.info.name).to_owned();
         client.info.names_itself.then_some(name)
+    }
+
+    pub fn identity_of(&self, id: ClientId) -> Option<String> {
+        self.map.get(&id)?.info.identity.clone()
     }
 
     /// What people call this client, with its process if that is known.

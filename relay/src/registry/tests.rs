@@ -25,6 +25,7 @@ fn take(connections: &Arc<Connections>) -> Option<ClientSlot> {
         process: None,
         peer: None,
         admission: Admission::Token { generation: 0 },
+        identity: None,
         named_browser: false,
     };
     Clients::take_slot(connections, info)
@@ -214,6 +215,7 @@ fn tab_group_of_a_client_is_the_name_that_it_chose_without_its_version() {
             process: None,
             peer: None,
             admission: Admission::Token { generation: 0 },
+            identity: None,
             named_browser: false,
         };
         let slot = Clients::take_slot(&connections, info).unwrap();

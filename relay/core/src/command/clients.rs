@@ -39,7 +39,13 @@ impl Core {
         }
     }
 
-    /// Nothing of a client remains: its sessions, what it waits for, and the debugger of tabs that
+    /// The person's decisions about a client hold when it connects again.
+    pub(crate) fn recognize(&mut self, client_id: ClientId, identity: &str) {
+        self.world.clients.set_identity(client_id, identity);
+        self.world.tabs.recognize(client_id, identity);
+    }
+
+    /// Nothing of a client remains but the person's decisions about it: its sessions, what it waits for, and the debugger of tabs that
     /// nobody else uses.
     pub(crate) fn on_client_closed(&mut self, client_id: ClientId) {
         if self.world.clients.close(client_id) {

@@ -47,7 +47,7 @@ impl Core {
     }
 
     /// The person has taken a tab back. The clients that have a session anywhere in it may not use it
-    /// until they connect again.
+    /// until they connect as new ones.
     pub(crate) fn on_tab_released(&mut self, tab_id: TabId) {
         let lost = CdpError::Released.interrupting();
         self.lose_attachment(tab_id, &lost, &CdpError::Released);
@@ -57,7 +57,9 @@ impl Core {
         let sessions = self.world.sessions.at(Some(tab_id));
         let clients: Vec<ClientId> = sessions.map(|(_, session)| session.client_id()).collect();
         if let Some(tab) = self.world.tabs.get_mut(tab_id) {
-            tab.release_from(clients);
+            for client_id in clients {
+                tab.release_from(client_id, self.world.clients.identity(client_id));
+            }
         }
     }
 }

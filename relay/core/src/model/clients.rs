@@ -15,6 +15,8 @@ struct Client {
     program: ClientId,
     /// The name of the tab group for the tabs that it creates.
     group: Option<String>,
+    /// The same in each of its connections. `None`: each is a client of its own.
+    identity: Option<String>,
     /// Messages received while the extension was connecting, in order.
     deferred: Vec<Deferred>,
     deferred_bytes: usize,
@@ -42,6 +44,7 @@ impl Clients {
             is_request,
             program,
             group: None,
+            identity: None,
             deferred: Vec::new(),
             deferred_bytes: 0,
         };
@@ -78,6 +81,16 @@ impl Clients {
 
     pub fn group(&self, id: ClientId) -> Option<&str> {
         self.map.get(&id)?.group.as_deref()
+    }
+
+    pub fn set_identity(&mut self, id: ClientId, identity: &str) {
+        if let Some(client) = self.map.get_mut(&id) {
+            client.identity = Some(identity.to_owned());
+        }
+    }
+
+    pub fn identity(&self, id: ClientId) -> Option<&str> {
+        self.map.get(&id)?.identity.as_deref()
     }
 
     pub fn is_empty(&self) -> bool {

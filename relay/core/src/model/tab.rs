@@ -46,9 +46,11 @@ pub struct Tab {
     /// The clients that have sent more to this tab than their libraries send to every tab. A client
     /// enters with its first such command and leaves when it disconnects.
     used_by: BTreeSet<ClientId>,
-    /// The clients that knew this tab when the person took it back. A client leaves when it
-    /// disconnects.
+    /// The connected clients that may not use this tab, because the person took it back from them. A
+    /// client leaves when it disconnects.
     released_from: BTreeSet<ClientId>,
+    /// The identities of such clients, by which they are recognized when they connect again.
+    released_from_identities: BTreeSet<String>,
     attachment: Attachment,
     /// Whether the debugger is attached again without a command when the extension is back: not
     /// after somebody has detached it, such as the person.
@@ -122,6 +124,7 @@ impl Tab {
             created_by: None,
             used_by: BTreeSet::new(),
             released_from: BTreeSet::new(),
+            released_from_identities: BTreeSet::new(),
             attachment: Attachment::Dormant,
             resumes: false,
             contexts: Contexts::default(),

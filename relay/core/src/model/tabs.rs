@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::tab::Tab;
 use super::target::Target;
-use crate::protocol::ids::{TabId, TargetId};
+use crate::protocol::ids::{ClientId, TabId, TargetId};
 
 /// A tab enters with the extension's list or `tabCreated`. It leaves with `tabRemoved`, with a
 /// later list that does not have it, or with `closeTab`.
@@ -40,6 +40,13 @@ impl Tabs {
 
     pub fn ids(&self) -> Vec<TabId> {
         self.map.keys().copied().collect()
+    }
+
+    /// A client with this identity has connected, perhaps again.
+    pub fn recognize(&mut self, client_id: ClientId, identity: &str) {
+        for tab in self.map.values_mut() {
+            tab.recognize(client_id, identity);
+        }
     }
 
     /// The tabs that the person took back from clients can be used again.

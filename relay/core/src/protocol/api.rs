@@ -24,6 +24,9 @@ pub enum Input<'a> {
         program: ClientId,
         /// What the tab group of the tabs that it creates is called. `None`: they are in no group.
         group: Option<&'a str>,
+        /// By which a client that connects again is recognized, so that what the person took back from
+        /// it stays theirs. `None`: it is a new client.
+        identity: Option<&'a str>,
     },
     ClientText(ClientId, &'a str),
     ClientClosed(ClientId),

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::script::{ClientId, Script, Session, attached_tab, auto_attach, playwright_init, tab};
+use super::script::{Script, Session, attached_tab, auto_attach, playwright_init, tab};
 
 const STOPPED: &str = "The person stopped this. Ask them before you go on.";
 const STOPPED_RUNNING: &str = "The person stopped this. Ask them before you go on. This command was running; its outcome is unknown.";
@@ -340,12 +340,40 @@ fn resuming_gives_back_the_tabs_that_the_person_took() {
 }
 
 #[test]
-fn client_that_connects_again_can_use_a_tab_that_the_person_took_back() {
+fn new_client_can_use_a_tab_that_the_person_took_back() {
     let (mut script, page) = live_page();
     release(&mut script, &page);
     script.disconnect(page.client);
-    let again: ClientId = script.connect_client();
+    let clients = [
+        script.connect_client(),
+        script.connect_client_with_identity("other"),
+    ];
+    for client in clients {
+        let page = script.attach_to_target(client, "T1");
+        script.make_live(&page);
+        script.disconnect(client);
+        script.answer_calls();
+    }
+}
+
+#[test]
+fn client_that_connects_again_cannot_use_a_tab_that_the_person_took_back() {
+    let mut script = Script::with_tabs(1);
+    let client = script.connect_client_with_identity("agent");
+    let page = script.attach_to_target(client, "T1");
+    script.make_live(&page);
+    release(&mut script, &page);
+    script.disconnect(client);
+    assert!(script.is_idle());
+
+    let again = script.connect_client_with_identity("agent");
     let page = script.attach_to_target(again, "T1");
+    let (_, message) = script.request_error(&page, "Page.reload", json!({}));
+    assert_eq!(message, RELEASED);
+    assert!(script.calls().is_empty(), "nothing is attached again");
+    pause(&mut script);
+    resume(&mut script);
+    script.received(&page);
     script.make_live(&page);
 }
 

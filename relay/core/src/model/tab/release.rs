@@ -4,12 +4,21 @@ use super::Tab;
 use crate::protocol::ids::ClientId;
 
 impl Tab {
-    /// A tab that one of them created is the person's from now on: it is not closed when its creator
+    /// A tab that this client created is the person's from now on: it is not closed when its creator
     /// leaves.
-    pub fn release_from(&mut self, clients: impl IntoIterator<Item = ClientId>) {
-        self.released_from.extend(clients);
-        if self.created_by.is_some_and(|id| self.is_released_from(id)) {
+    pub fn release_from(&mut self, client_id: ClientId, identity: Option<&str>) {
+        self.released_from.insert(client_id);
+        self.released_from_identities
+            .extend(identity.map(str::to_owned));
+        if self.was_created_by(client_id) {
             self.created_by = None;
+        }
+    }
+
+    /// A client that connects again may not use the tab either.
+    pub fn recognize(&mut self, client_id: ClientId, identity: &str) {
+        if self.released_from_identities.contains(identity) {
+            self.released_from.insert(client_id);
         }
     }
 
@@ -19,5 +28,6 @@ impl Tab {
 
     pub fn forget_releases(&mut self) {
         self.released_from.clear();
+        self.released_from_identities.clear();
     }
 }

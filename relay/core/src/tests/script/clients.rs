@@ -62,13 +62,19 @@ impl Script {
 
     /// `program`: the first client of the same program.
     pub fn connect_client_of(&mut self, program: ClientId, connection: Connection<'_>) -> ClientId {
-        self.open_client(program, connection, None)
+        self.open_client(program, connection, None, None)
     }
 
     /// A client whose tabs belong into a tab group.
     pub fn connect_grouped_client(&mut self, connection: Connection<'_>, group: &str) -> ClientId {
         let client = ClientId(self.last_client + 1);
-        self.open_client(client, connection, Some(group))
+        self.open_client(client, connection, Some(group), None)
+    }
+
+    /// A client that is recognized when it connects again.
+    pub fn connect_client_with_identity(&mut self, identity: &str) -> ClientId {
+        let client = ClientId(self.last_client + 1);
+        self.open_client(client, Connection::Browser, None, Some(identity))
     }
 
     fn open_client(
@@ -76,6 +82,7 @@ impl Script {
         program: ClientId,
         connection: Connection<'_>,
         group: Option<&str>,
+        identity: Option<&str>,
     ) -> ClientId {
         self.last_client += 1;
         let client = ClientId(self.last_client);
@@ -84,6 +91,7 @@ impl Script {
             connection,
             program,
             group,
+            identity,
         });
         client
     }
