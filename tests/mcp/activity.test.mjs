@@ -108,6 +108,19 @@ test('failed requests are reported, and requests() has them all, with bodies', a
   assert.equal((await run(`requests({ status: 'failed' }).length`)).text, '0');
 });
 
+test('the last 500 messages and requests are kept', async () => {
+  await open();
+  const { text } = await run(`await page.evaluate(async () => {
+    for (let i = 1; i <= 520; i += 1) console.log('line', i);
+    const load = (_, i) => fetch('/data?' + (i + 1)).then((response) => response.text());
+    for (let batch = 0; batch < 520; batch += 40) await Promise.all(Array.from({ length: 40 }, (_, i) => load(_, batch + i)));
+  });
+  const numbers = (texts) => texts.map((text) => Number(/(\\d+)( |$)/.exec(text)[1])).sort((a, b) => a - b);
+  const [lines, loaded] = [numbers(logs()), numbers(requests().map(({ url }) => url))];
+  [lines.length, lines[0], lines.at(-1), loaded.length, loaded[0], loaded.at(-1)]`);
+  assert.equal(text, '[500,21,520,500,21,520]');
+});
+
 test('unknown options are errors', async () => {
   for (const [code, message] of [
     ['logs({ lvl: 1 })', "logs has no option 'lvl'. Options: level, since, search."],

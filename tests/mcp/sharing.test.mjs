@@ -306,6 +306,20 @@ test('actions and navigations time out as the options say', () => {
   });
 });
 
+test('by default, actions time out after 5 seconds and navigations after 30, but always before the call', () =>
+  withAgents(shared.chain, [[]], async (agent) => {
+    const timeouts = (timeout) =>
+      textOf(
+        agent.execute(
+          'const { _timeoutSettings: settings } = page.context(); [settings.timeout({}).timeout, settings.navigationTimeout({}).timeout]',
+          { timeout },
+        ),
+      );
+    assert.equal(await timeouts(), '[5000,30000]');
+    assert.equal(await timeouts(10), '[5000,8000]');
+    await textOf(agent.execute('await page.close()'));
+  }));
+
 test('closes the tabs that the agent opened when it leaves, unless it keeps them', async () => {
   const { relay } = shared.chain;
   // It leaves after the browser was released, as agents mostly do.

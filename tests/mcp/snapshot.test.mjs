@@ -24,6 +24,20 @@ const CHANGING = `<title>Changing</title><button id="follow" onclick="this.textC
 const shared = useChain({ pages: { '/': FORM, '/shop': SHOP, '/changing': CHANGING } });
 const { run, fails } = useAgent(shared);
 
+/** Runs code that must fail without waiting for an element, which would take 5 s. Another process may slow one attempt down. */
+async function failsAtOnce(code) {
+  const durations = [];
+  for (;;) {
+    const started = Date.now();
+    const { text } = await fails(code);
+    durations.push(Date.now() - started);
+    if (Math.min(...durations) < 1_000) {
+      return text;
+    }
+    assert.ok(durations.length < 3, `it took ${durations} ms`);
+  }
+}
+
 test('gives refs that locators accept, and shows only what changed on request', async () => {
   await run(`await page.goto('${shared.site.url('/')}')`);
   const { text } = await run('snapshot()');
@@ -115,9 +129,7 @@ test('a ref stays valid as long as its element exists, and fails at once when it
   await run('snapshot()');
   assert.equal((await run(`page.locator('aria-ref=${follow}').textContent()`)).text, 'Unfollow');
   await run(click(save));
-  const started = Date.now();
-  const gone = (await fails(click(save))).text;
-  assert.ok(Date.now() - started < 4_000, 'it does not wait for the element');
+  const gone = await failsAtOnce(click(save));
   assert.match(
     gone,
     /Ref \w+ \(button "Save"\) is gone: its element is no longer on the page\. Closest now: button "Save again" \[ref=\w+\]\./,
@@ -125,7 +137,7 @@ test('a ref stays valid as long as its element exists, and fails at once when it
   assert.match(gone, /Next: Refs are valid as long as their elements exist/);
   const [, again] = /Save again" \[ref=(\w+)\]/.exec(gone);
   await run(click(again));
-  assert.match((await fails(click('e999'))).text, /Ref e999 is in no snapshot of this page\./);
+  assert.match(await failsAtOnce(click('e999')), /Ref e999 is in no snapshot of this page\./);
   assert.equal((await run(`page.locator('aria-ref=${save}').count()`)).text, '0');
   await run(`page.locator('aria-ref=${save}').waitFor({ state: 'detached' })`);
 });
