@@ -46,7 +46,15 @@ export class Activity {
    * `dialogs` for the code: how the next dialog is answered.
    * @type {{ next?: any }} `'accept'`, `'dismiss'`, a text or `{ text }`
    */
-  dialogs = {};
+  dialogs = new Proxy(
+    {},
+    {
+      set(target, name, value) {
+        checkOptions('dialogs', { [String(name)]: value }, ['next']);
+        return Reflect.set(target, name, value);
+      },
+    },
+  );
 
   /**
    * @param {BrowserLink} link
@@ -196,8 +204,8 @@ export class Activity {
       // The page or the connection is gone, and the dialog with it.
     }
     const how = isText ? `answered ${JSON.stringify(text)}` : `${answer}ed`;
-    const hint =
-      next === undefined ? `. Before the next one, set dialogs.next = 'accept' or a text` : '';
+    const other = standard === 'accept' ? `'dismiss'` : `'accept' or a text`;
+    const hint = next === undefined ? `. Before the next one, set dialogs.next = ${other}` : '';
     this.announce(`${shown}, ${how}${hint}`);
   }
 

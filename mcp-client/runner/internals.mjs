@@ -192,16 +192,20 @@ const DO_NOT_WAIT = new Set([
   'querySelectorAll',
 ]);
 
+/** A selector that starts with a ref, or one that agents take for a ref, such as `e5` or `[ref=e5]`. */
+const REF =
+  /^(?:aria-ref=(?<ref>\w+)|(?:@|ref=|\[(?:aria-)?ref=)?["']?(?<meant>(?:f\d+)?e\d+)["']?\]?$)/;
+
 /**
- * Calls `check` before every use of a selector that starts with a ref. If it throws, nothing is sent.
- * @param {(frame: Frame, ref: string) => Promise<void>} check
+ * Calls `check` before every use of a selector that starts with a ref, or is meant to. If it throws, nothing is sent.
+ * @param {(frame: Frame, refs: { ref?: string, meant?: string }) => Promise<void>} check
  */
 export function beforeUseOfRef(check) {
   interceptCalls(async (object, method, params) => {
-    const [, ref] = /^aria-ref=(\w+)/.exec(params?.selector ?? '') ?? [];
+    const refs = REF.exec(params?.selector ?? '')?.groups;
     const isForPresent = !DO_NOT_WAIT.has(method) && !waitsForEnd(params);
-    if (ref && object._type === 'Frame' && isForPresent) {
-      await check(object, ref);
+    if (refs && object._type === 'Frame' && isForPresent) {
+      await check(object, refs);
     }
     return params;
   });

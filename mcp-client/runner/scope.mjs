@@ -73,9 +73,12 @@ export class Scope {
     rememberNotFound();
     whenSent((call) => withSecrets(secrets, call));
     this.#snapshots = new Snapshots(link);
-    beforeUseOfRef((frame, ref) => {
-      this.#transcript.onRef(frame, ref, this.#snapshots.uniqueElement(frame.page(), ref));
-      return this.#snapshots.checkRef(frame, ref);
+    beforeUseOfRef((frame, refs) => {
+      const { ref } = refs;
+      if (ref !== undefined) {
+        this.#transcript.onRef(frame, ref, this.#snapshots.uniqueElement(frame.page(), ref));
+      }
+      return this.#snapshots.checkRef(frame, refs);
     });
     const toolbox = createToolbox({
       ...services,

@@ -12,11 +12,28 @@
 import { TYPES, decode, encode, fit } from './image.mjs';
 import { drawLabels } from './labels.mjs';
 import { isInteractive, nodesOf } from './outline.mjs';
+import { checkOptions } from './options.mjs';
 import { show } from './output.mjs';
 import { tilesOf } from './tiles.mjs';
 import { within } from './timing.mjs';
 
 /** @typedef {Omit<PageScreenshotOptions, 'type'> & { labels?: boolean, tile?: number, type?: typeof TYPES[number] }} ScreenshotOptions */
+/** Playwright's that make sense here, and our own. */
+const OPTIONS = [
+  ...['fullPage', 'labels', 'tile', 'clip', 'type'],
+  ...[
+    'animations',
+    'caret',
+    'mask',
+    'maskColor',
+    'omitBackground',
+    'quality',
+    'scale',
+    'style',
+    'timeout',
+  ],
+];
+
 /** @typedef {{ page: Page, locator?: Locator, options: ScreenshotOptions }} Subject */
 /** @typedef {{ x: number, y: number }} Point */
 
@@ -27,6 +44,7 @@ import { within } from './timing.mjs';
  * @returns {Promise<ImageResult[]>}
  */
 export async function screenshot({ page, locator, options }, limit, { readMs }) {
+  checkOptions('screenshot', options, OPTIONS);
   const { labels = false, type = 'png', tile, ...rest } = options;
   if (!TYPES.includes(type)) {
     throw new TypeError(`screenshot supports the types ${TYPES.join(' and ')}, not ${show(type)}`);

@@ -192,9 +192,12 @@ export class Snapshots {
   /**
    * Throws if no element has this ref. It will not get one by waiting.
    * @param {Frame} frame
-   * @param {string} ref
+   * @param {{ ref?: string, meant?: string }} refs `meant`: one that is not written as a selector
    */
-  async checkRef(frame, ref) {
+  async checkRef(frame, { ref, meant }) {
+    if (ref === undefined) {
+      throw new Error(`A ref alone selects nothing. Use page.locator('aria-ref=${meant}').`);
+    }
     const count = frame.locator(`aria-ref=${ref}`).count();
     if ((await within(KEEP_TIMEOUT_MS, count)) !== 0) {
       return;

@@ -102,7 +102,8 @@ export function createToolbox(tools) {
 async function find({ output, snapshots, secrets, limits }, page, wanted, options) {
   const isPattern = typeof wanted?.source === 'string';
   if (!isPattern && (typeof wanted !== 'string' || !wanted.trim())) {
-    throw new TypeError(`find takes a text or a regular expression, not ${show(wanted)}`);
+    const given = wanted === '' ? 'an empty one' : show(wanted);
+    throw new TypeError(`find takes a text or a regular expression, not ${given}`);
   }
   const { readMs } = limits();
   const tree = await snapshots.readTree(page, readMs);

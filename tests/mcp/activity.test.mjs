@@ -18,6 +18,7 @@ const shared = useChain({
   pages: {
     '/': PAGE,
     '/other': '<title>Other</title>',
+    '/unsaved': '<input><script>onbeforeunload = (event) => event.preventDefault()</script>',
     '/missing': (_request, response) => response.writeHead(404).end('nothing here'),
     '/data': (_request, response) =>
       response.setHeader('content-type', 'application/json').end('{"answer":42}'),
@@ -52,6 +53,20 @@ test('a dialog is dismissed, and the agent can decide about the next one', async
     const { text } = await run(`dialogs.next = ${answer}; ${click('confirm')}; page.title()`);
     assert.equal(text, `${title}\n[Dialog (confirm): "Delete all?", ${how}]`);
   }
+});
+
+test('a page that asks before it is left is left, and the agent can stay next time', async () => {
+  const url = shared.site.url('/unsaved');
+  await run(`await page.goto('${url}'); await page.fill('input', 'x')`);
+  const { text } = await fails(
+    `dialogs.next = 'dismiss'; await page.goto('${shared.site.url('/other')}')`,
+  );
+  assert.match(text, /\[Dialog \(beforeunload\): "", dismissed\]/);
+  const leave = await run(`await page.goto('${shared.site.url('/other')}'); page.title()`);
+  assert.equal(
+    leave.text,
+    `Other\n[Dialog (beforeunload): "", accepted. Before the next one, set dialogs.next = 'dismiss']`,
+  );
 });
 
 test('code that listens to dialogs answers them itself', async () => {
@@ -128,6 +143,7 @@ test('unknown options are errors', async () => {
       `logs({ level: 'loud' })`,
       "logs has no level 'loud'. Levels: debug, log, info, warning, error.",
     ],
+    [`dialogs.nxt = 'accept'`, "dialogs has no option 'nxt'. Options: next."],
     ['requests({ path: 1 })', "requests has no option 'path'. Options: url, type, status."],
   ]) {
     assert.ok((await fails(code)).text.includes(`TypeError: ${message}`));

@@ -191,7 +191,11 @@ test('draws labels in each tile at their elements', async () => {
   assert.equal(colourAt(left - 1), '255,255,255', 'outside of it');
 });
 
-test('accepts only types that it can scale', async () => {
+test('accepts only options that it has, and types that it can scale', async () => {
+  assert.match(
+    (await fails(`await screenshot({ fullpage: true })`)).text,
+    /TypeError: screenshot has no option 'fullpage'\. Options: fullPage, labels, tile, clip, type,/,
+  );
   const small = await run(`await screenshot({ type: 'jpeg' })`);
   assert.deepEqual(
     [small.images[0].mimeType, small.text.includes('scaled')],

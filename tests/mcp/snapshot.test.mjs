@@ -138,6 +138,10 @@ test('a ref stays valid as long as its element exists, and fails at once when it
   const [, again] = /Save again" \[ref=(\w+)\]/.exec(gone);
   await run(click(again));
   assert.match(await failsAtOnce(click('e999')), /Ref e999 is in no snapshot of this page\./);
+  for (const selector of [follow, `ref=${follow}`, `[ref=${follow}]`, `[aria-ref="${follow}"]`]) {
+    const meant = await failsAtOnce(`await page.click('${selector}')`);
+    assert.ok(meant.includes(`Use page.locator('aria-ref=${follow}').`), meant);
+  }
   assert.equal((await run(`page.locator('aria-ref=${save}').count()`)).text, '0');
   await run(`page.locator('aria-ref=${save}').waitFor({ state: 'detached' })`);
 });
