@@ -7,7 +7,7 @@
 
 import { once } from 'node:events';
 
-import { connectRaw } from '../harness/raw_client.mjs';
+import { connectRaw, evaluateIn } from '../harness/raw_client.mjs';
 
 const [kind, cdpUrl, pageUrl] = process.argv.slice(2);
 const client = await connectRaw(cdpUrl);
@@ -32,6 +32,8 @@ const KINDS = {
   stalled: async () => {
     const session = await client.attach(pageUrl);
     await client.send('Runtime.enable', {}, session);
+    // Until the page is used, it sends nothing.
+    await evaluateIn(client, session, '0');
     socket.pause();
     process.send('ready');
     await once(process, 'message');
@@ -50,9 +52,7 @@ const KINDS = {
 };
 
 client.closed.then(([code, reason]) => {
-  process.send({ code, reason });
-  process.disconnect();
-  process.exit();
+  process.send({ code, reason }, () => process.exit());
 });
 if (kind !== 'stalled') {
   process.send('ready');

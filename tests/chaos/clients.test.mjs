@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { fork } from 'node:child_process';
 import { on, once } from 'node:events';
 import path from 'node:path';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
 import { openTabs, useChain } from '../harness/chain.mjs';
@@ -37,9 +37,13 @@ const shared = useChain({
   },
 });
 
+const attackers = [];
+after(() => Promise.all(attackers.map((child) => endProcess(child, 'SIGKILL'))));
+
 async function startAttacker(kind) {
   const page = shared.site.url('/logging');
   const child = fork(ATTACKER, [kind, shared.chain.cdpUrl, page], { stdio: 'inherit' });
+  attackers.push(child);
   const messages = on(child, 'message');
   const [ready] = (await messages.next()).value;
   assert.equal(ready, 'ready');

@@ -9,8 +9,9 @@ use tokio::sync::watch;
 
 use super::websocket::Close;
 
-/// How much may wait for all clients that do not read.
-const LIMIT: usize = 64 << 20;
+/// How much may wait for all clients that do not read. With what the system needs besides, this takes less than
+/// 64 MiB of memory.
+const LIMIT: usize = 48 << 20;
 /// A client whose socket has taken nothing for this long does not read. Parsing a large result can
 /// keep a client busy for a while.
 const NOT_READING: Duration = Duration::from_secs(1);
@@ -71,7 +72,7 @@ impl Waiting {
         if let Some(backlog) = &self.backlog {
             backlog.add(size);
         }
-        !self.is_aborted()
+        true
     }
 
     /// A message has left the queue, and is being written.
@@ -109,6 +110,11 @@ impl Waiting {
     pub fn disconnect(&self, reason: &str) {
         tracing::warn!(reason, "a peer does not read its messages; disconnecting");
         self.abort(Close::new(TRY_AGAIN_LATER, reason));
+    }
+
+    /// How long the socket has not taken anything.
+    pub fn blocked_for(&self) -> Duration {
+        lock(&self.blocked_since).map_or(Duration::ZERO, |since| since.elapsed())
     }
 
     pub fn is_aborted(&self) -> bool {

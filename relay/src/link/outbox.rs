@@ -15,6 +15,8 @@ use super::websocket::{Close, LARGE_PAYLOAD, Outgoing, SharedText, Writer};
 const READ_TIMEOUT: Duration = Duration::from_secs(7);
 /// How long writing the close frame may take, after the rest of the frame that is partly written.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(2_500);
+/// A peer that does not read has this long in all to start again, and learn why it is disconnected.
+const UNREAD_TIMEOUT: Duration = Duration::from_millis(9_500);
 /// What a queued message takes besides its payload. Without it, empty pongs would not count at all.
 const MESSAGE_OVERHEAD: usize = 64;
 
@@ -181,6 +183,7 @@ impl Drain {
             }
             Stopped::Stalled => {}
         }
+        let blocked_for = waiting.blocked_for();
         // Frees the memory of what is still in the queue.
         drop(self);
         let Some(close) = waiting.closed_with() else {
@@ -192,7 +195,11 @@ impl Drain {
             writer.put(Outgoing::Close(close));
             writer.flush().await
         };
-        matches!(timeout(CLOSE_TIMEOUT, write_close).await, Ok(Ok(())))
+        let left = UNREAD_TIMEOUT.saturating_sub(blocked_for);
+        matches!(
+            timeout(left.max(CLOSE_TIMEOUT), write_close).await,
+            Ok(Ok(()))
+        )
     }
 
     /// Returns when no more can be written.
@@ -320,7 +327,7 @@ mod tests {
     async fn the_client_with_the_most_unread_data_is_disconnected() {
         const MIB: usize = 1 << 20;
         let backlog = Arc::default();
-        let clients = [20, 30, 10].map(|size| {
+        let clients = [15, 25, 10].map(|size| {
             let (outbox, drain) = client_outbox(256 * MIB, &backlog);
             outbox.push("x".repeat(size * MIB));
             (outbox, drain)
