@@ -1,10 +1,17 @@
 /**
- * Whose a download is that begins with a navigation in a tab: an agent's, if it uses the tab or the
- * page that has just opened it, and otherwise the user's.
+ * Whose a download is. It is an agent's if the debugger of a tab has announced it, or if it began with
+ * a navigation in a tab that an agent uses, or that the page of such a tab has just opened. Every other
+ * download is the user's.
  */
 
 import { isAttached } from './attachments.js';
 import { tabState } from './tab_state.js';
+
+/**
+ * How long Chrome may take from announcing a download, or from the end of a navigation, to creating
+ * the download. Usually a few milliseconds.
+ */
+const MATCH_TIMEOUT_MS = 2_000;
 
 /**
  * How long after it was opened a popup's downloads belong to the page that opened it. Later ones are
@@ -12,8 +19,72 @@ import { tabState } from './tab_state.js';
  */
 const POPUP_MS = 5_000;
 
+/**
+ * @typedef {object} Origin Where a download comes from.
+ * @property {number} tabId
+ * @property {string} url
+ * @property {number} at When it was seen.
+ * @property {number} [openerTabId] The attached tab whose page opened this one.
+ * @property {boolean} isOwn Whether the tab is an agent's. An agent's announcement always is.
+ * @property {string} [guid]
+ * @property {string} [frameId]
+ * @property {string} [suggestedFilename]
+ */
+
+/**
+ * The debugger's announcements of downloads that Chrome has not created yet. Oldest first: Chrome
+ * creates downloads of one address in the order in which it has announced them.
+ * @type {Origin[]}
+ */
+let announced = [];
+
+/** @type {Origin[]} Navigations that ended without a document. Oldest first. */
+let aborted = [];
+
+/** @param {Origin} origin */
+const isRecent = ({ at }) => Date.now() - at < MATCH_TIMEOUT_MS;
+
+/** @param {number} tabId @param {any} params */
+export function rememberAnnouncement(tabId, params) {
+  announced = announced.filter(isRecent);
+  announced.push({ ...params, tabId, at: Date.now(), isOwn: true });
+}
+
+/**
+ * A navigation has ended without a document. The debugger does not announce the download if it is not
+ * attached to the tab, as in a popup that nobody has used yet.
+ * @param {number} tabId
+ * @param {string} url
+ */
+export function rememberNavigation(tabId, url) {
+  aborted = aborted.filter(isRecent);
+  aborted.push({ ...ownerOf(tabId), url, at: Date.now() });
+}
+
+/**
+ * Where this download, which Chrome has just created, comes from.
+ * @param {chrome.downloads.DownloadItem} item
+ * @returns {Origin | undefined} Undefined for the user's downloads.
+ */
+export function takeOrigin({ url, finalUrl, byExtensionId }) {
+  if (byExtensionId !== undefined) {
+    return undefined;
+  }
+  /** @param {Origin[]} origins */
+  const takeFrom = (origins) => {
+    const index = origins.findIndex(
+      (origin) => (origin.url === url || origin.url === finalUrl) && isRecent(origin),
+    );
+    return index < 0 ? undefined : origins.splice(index, 1)[0];
+  };
+  // A download that is a navigation is in both.
+  const navigation = takeFrom(aborted);
+  const announcement = takeFrom(announced);
+  return announcement ?? (navigation?.isOwn ? navigation : undefined);
+}
+
 /** @param {number} tabId */
-export function ownerOf(tabId) {
+function ownerOf(tabId) {
   const { openerTabId, openedAt, isReported, firstDocument } = tabState(tabId);
   if (isAttached(tabId)) {
     return { tabId, isOwn: true };

@@ -15,13 +15,7 @@
 import { attachedTabs, isAttached } from './attachments.js';
 import { allowAutomaticDownloads, restoreAutomaticDownloads } from './automatic_downloads.js';
 import { folderOf, rememberLeft, takeLeft } from './download_folders.js';
-import { ownerOf } from './download_owner.js';
-
-/**
- * How long Chrome may take from announcing a download, or from the end of a navigation, to creating
- * the download. Usually a few milliseconds.
- */
-const MATCH_TIMEOUT_MS = 2_000;
+import { rememberAnnouncement, rememberNavigation, takeOrigin } from './download_owner.js';
 
 /** How long Chrome waits for the relay's decision before it chooses a file name itself. */
 const DECISION_TIMEOUT_MS = 3_000;
@@ -31,20 +25,10 @@ const PROGRESS_INTERVAL_MS = 500;
 /**
  * @typedef {'take' | 'watch' | 'leave' | 'cancel' | 'finish'} Action
  *
- * @typedef {object} Origin Where a download comes from.
- * @property {number} tabId
- * @property {string} url
- * @property {number} at When it was seen.
- * @property {number} [openerTabId] The attached tab whose page opened this one.
- * @property {boolean} [isOwn] Whether the tab is an agent's. An agent's announcement always is.
- * @property {string} [guid]
- * @property {string} [frameId]
- * @property {string} [suggestedFilename]
- *
  * @typedef {object} Download
  * @property {number} id Chrome's id of the download in `chrome.downloads`.
  * @property {string} guid Its id in CDP.
- * @property {Origin} origin
+ * @property {import('./download_owner.js').Origin} origin
  * @property {number} totalBytes
  * @property {boolean} isReported
  * @property {Action} [action] The relay's decision.
@@ -56,16 +40,6 @@ const PROGRESS_INTERVAL_MS = 500;
 let notify = () => {};
 
 let isWatching = false;
-
-/**
- * The debugger's last announcement. Chrome creates the download in the same moment, so the next one
- * with this address is it.
- * @type {Origin | undefined}
- */
-let announced;
-
-/** @type {Origin[]} Navigations that ended without a document. Oldest first. */
-let aborted = [];
 
 /**
  * The downloads of agents. An entry is added when Chrome creates the download, and removed when it
@@ -133,43 +107,21 @@ function stopListeningIfUnused() {
  */
 export function onDebuggerEvent(tabId, method, params) {
   if (method === 'Page.downloadWillBegin' && isWatching) {
-    announced = { ...params, tabId, at: Date.now(), isOwn: true };
+    rememberAnnouncement(tabId, params);
   }
   const isOfDownload = method === 'Page.downloadWillBegin' || method === 'Page.downloadProgress';
   return isOfDownload && (isWatching || findDownload(params.guid) !== undefined);
 }
 
 /**
- * A navigation has ended without a document, possibly because it became a download. The debugger
- * does not announce it if it is not attached to the tab, as in a popup that nobody has used yet.
+ * A navigation has ended without a document, possibly because it became a download.
  * @param {number} tabId
  * @param {string} url
  */
 export function onNavigationAborted(tabId, url) {
   if (isWatching) {
-    aborted = aborted.filter(isRecent);
-    aborted.push({ ...ownerOf(tabId), url, at: Date.now() });
+    rememberNavigation(tabId, url);
   }
-}
-
-/** @param {Origin} origin */
-const isRecent = ({ at }) => Date.now() - at < MATCH_TIMEOUT_MS;
-
-/**
- * @param {chrome.downloads.DownloadItem} item
- * @returns {Origin | undefined} Undefined for the user's downloads.
- */
-function takeOrigin({ url, finalUrl, byExtensionId }) {
-  if (byExtensionId !== undefined) {
-    return undefined;
-  }
-  /** @param {Origin} origin */
-  const matches = (origin) => (origin.url === url || origin.url === finalUrl) && isRecent(origin);
-  const index = aborted.findIndex(matches);
-  const [navigation] = index < 0 ? [] : aborted.splice(index, 1);
-  const announcement = announced && matches(announced) ? announced : undefined;
-  announced = undefined;
-  return announcement ?? (navigation?.isOwn ? navigation : undefined);
 }
 
 /** @param {chrome.downloads.DownloadItem} item */

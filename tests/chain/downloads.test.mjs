@@ -40,7 +40,7 @@ const shared = useChain({
       <a id="broken" href="/broken">broken</a>
       <a id="data" href="data:text/plain,bytes%20of%20the%20report" download="data.txt">data</a>
       <button id="blob" onclick="save('blob.txt', new Blob(['${CONTENT}']))">blob</button>
-      <button id="many" onclick="for (const n of [1, 2, 3, 4, 5]) link('/file').click()">many</button>
+      <button id="many" onclick="for (const n of [1, 2, 3, 4, 5]) link('/file').click(); link('/script').click()">many</button>
       <iframe src="/frame"></iframe>
       <script>
         function link(href, download = '') {
@@ -136,18 +136,23 @@ test('Playwright gets the file, its name, its address and no failure', () =>
     })
     .then(async () => assert.deepEqual(await listedDownloads(), [])));
 
-test('several downloads of one address at once are kept apart', () =>
+test('several downloads at once, in two tabs and of one address, are kept apart', () =>
   shared.withPlaywright(async ({ context }) => {
-    const page = await openLinks(context);
     const downloads = [];
-    page.on('download', (download) => downloads.push(download));
-    await page.click('#many');
-    await until('all have started', () => downloads.length === 5);
+    const pages = [await openLinks(context), await openLinks(context)];
+    pages.forEach((page) => page.on('download', (download) => downloads.push(download)));
+    await Promise.all(pages.map((page) => page.evaluate(() => document.all.many.click())));
+    await until('all have started', () => downloads.length === 12);
+    const describe = (it) => `${pages.indexOf(it.page())} ${it.url()} ${it.suggestedFilename()}`;
+    const expected = [0, 1].flatMap((n) => [
+      ...Array(5).fill(`${n} ${shared.site.url('/file')} report.txt`),
+      `${n} ${shared.site.url('/script')} install.sh`,
+    ]);
+    assert.deepEqual(downloads.map(describe).sort(), expected);
     const paths = await Promise.all(downloads.map((download) => download.path()));
-    assert.equal(new Set(paths).size, 5);
-    for (const file of paths) {
-      assert.equal(await readFile(file, 'utf8'), CONTENT);
-    }
+    assert.equal(new Set(paths).size, 12);
+    const contents = await Promise.all(paths.map((file) => readFile(file, 'utf8')));
+    assert.deepEqual(new Set(contents), new Set([CONTENT]));
   }));
 
 test('Chrome does not ask about several downloads while an agent uses the site, and then again', async () => {

@@ -62,7 +62,6 @@ test('the user’s downloads are not reported and not touched', async () => {
   ids.push(begin(GUID, URL, { byExtensionId: 'other' }));
   // The announcement was not for this one.
   ids.push(begin(GUID, URL, { url: 'https://other/', finalUrl: 'https://other/' }));
-  ids.push(downloads.start(URL));
   await settle();
   for (const id of ids) {
     assert.equal(downloads.items.get(id).filename, '/home/user/Downloads/report.txt');
@@ -87,6 +86,22 @@ test('downloads of the same address at once keep their ids', async () => {
   begin('b');
   assert.deepEqual(sent, [created('a'), created('b')]);
   assert.equal(downloads.items.get(users).filename, '/home/user/Downloads/report.txt');
+});
+
+test('downloads that are announced before Chrome creates any keep their ids', async () => {
+  const { announce, sent, downloads } = await start();
+  const second = 'https://example.org/second';
+  announce('a');
+  announce('b', second);
+  announce('c', URL, 4);
+  [URL, second, URL].forEach((url) => downloads.start(url));
+  const expected = [created('a'), created('b', { url: second }), created('c', { tabId: 4 })];
+  assert.deepEqual(sent, expected);
+  const users = [URL, second].map((url) => downloads.start(url));
+  assert.deepEqual(sent, expected, 'each announcement is for one download');
+  for (const id of users) {
+    assert.equal(downloads.items.get(id).filename, '/home/user/Downloads/report.txt');
+  }
 });
 
 test('a redirected download is found by its last address', async () => {

@@ -17,13 +17,17 @@ export async function startWatching({ isWatching = true } = {}) {
   );
   await attachments.attach(1);
   await module.watchDownloads(isWatching);
-  /** The debugger announces a download, and Chrome creates it in the same moment. */
-  const begin = (guid = GUID, url = URL, more = {}) => {
+  /** The debugger announces a download. */
+  const announce = (guid = GUID, url = URL, tabId = 1) => {
     const params = { guid, url, frameId: 'F', suggestedFilename: 'report.txt' };
-    module.onDebuggerEvent(1, 'Page.downloadWillBegin', params);
+    module.onDebuggerEvent(tabId, 'Page.downloadWillBegin', params);
+  };
+  /** It does, and Chrome creates the download in the same moment. */
+  const begin = (guid = GUID, url = URL, more = {}) => {
+    announce(guid, url);
     return browser.downloads.start(url, more);
   };
-  return { ...module, browser, attachments, sent, begin, downloads: browser.downloads };
+  return { ...module, browser, attachments, sent, announce, begin, downloads: browser.downloads };
 }
 
 export const created = (guid = GUID, more = {}) => [
