@@ -3,7 +3,7 @@
  * that other APIs of Chrome can carry out. One handler per command; the work is in other modules.
  */
 
-import { clearCookies, getCookies, setCookies } from './cookies.js';
+import { clearCookies, deleteCookies, getCookies, getCookiesOf, setCookies } from './cookies.js';
 import { navigateTab } from './tabs.js';
 import { getWindowBounds, getWindowOfTab, setWindowBounds } from './windows.js';
 
@@ -16,7 +16,9 @@ const handlers = {
   'Browser.getWindowForTarget': (_params, tabId) => getWindowOfTab(tabId),
   'Browser.setWindowBounds': ({ windowId, bounds }) => setWindowBounds(windowId, bounds),
   'Network.clearBrowserCookies': clearCookies,
+  'Network.deleteCookies': deleteCookies,
   'Network.getAllCookies': getCookies,
+  'Network.getCookies': ({ urls }, tabId) => getCookiesOf(urls, tabId),
   'Network.setCookie': async (cookie) => {
     await setCookies([cookie]);
     return { success: true };

@@ -27,6 +27,61 @@ export async function getCookies() {
   return { cookies: (await readAll()).map(toCdp) };
 }
 
+/**
+ * The cookies that would be sent to these addresses from a tab's page.
+ * @param {string[] | undefined} urls Without any, those of the page and its frames.
+ * @param {number} tabId
+ */
+export async function getCookiesOf(urls, tabId) {
+  if (
+    urls !== undefined &&
+    !(Array.isArray(urls) && urls.every((url) => typeof url === 'string'))
+  ) {
+    throw invalidParameters('urls');
+  }
+  const { url: pageUrl = '' } = await chrome.tabs.get(tabId);
+  const lists = await Promise.all(
+    (urls ?? (await documentUrls(tabId, pageUrl))).map((url) => readSentTo(url, pageUrl)),
+  );
+  const cookies = new Map(lists.flat().map((cookie) => [keyOf(cookie), cookie]));
+  return { cookies: [...cookies.values()].map(toCdp) };
+}
+
+/** @param {number} tabId @param {string} pageUrl */
+async function documentUrls(tabId, pageUrl) {
+  // A discarded tab has no frames.
+  const frames = await chrome.webNavigation.getAllFrames({ tabId }).catch(() => null);
+  return [pageUrl, ...(frames ?? []).map(({ url }) => url)];
+}
+
+/** @param {string} url @param {string} pageUrl */
+async function readSentTo(url, pageUrl) {
+  // A WebSocket sends the same cookies as a request. `chrome.cookies` takes only addresses of requests.
+  const address = parseUrl(url.replace(/^ws/i, 'http'))?.href;
+  if (!address) {
+    return [];
+  }
+  // Chrome does not show extensions the cookies of its Web Store.
+  const cookies = await chrome.cookies.getAll({ url: address, partitionKey: {} }).catch(() => []);
+  return cookies.filter(({ partitionKey }) => {
+    const { topLevelSite, hasCrossSiteAncestor } = partitionKey ?? {};
+    return (
+      topLevelSite === undefined ||
+      (isOfSite(pageUrl, topLevelSite) && isOfSite(address, topLevelSite) === !hasCrossSiteAncestor)
+    );
+  });
+}
+
+/**
+ * Whether an address belongs to a site: its host is the site's or below it.
+ * @param {string} url
+ * @param {string} site Scheme and registrable domain.
+ */
+function isOfSite(url, site) {
+  const [address, { protocol, hostname }] = [parseUrl(url), new URL(site)];
+  return address?.protocol === protocol && `.${address.hostname}`.endsWith(`.${hostname}`);
+}
+
 /** @param {chrome.cookies.Cookie} cookie */
 function toCdp({ name, value, domain, path, expirationDate, ...cookie }) {
   const sameSite = SAME_SITE_IN_CDP[cookie.sameSite];
@@ -108,20 +163,25 @@ function fromCdp(cookie) {
 }
 
 /** @param {any} cookie */
-function checkTypes({ name, value, expires, partitionKey, ...cookie }) {
+function checkTypes({ name, value, expires, url, domain, path, partitionKey }) {
   if (typeof name !== 'string' || typeof value !== 'string') {
     throw invalidParameters('cookies.name and cookies.value');
   }
-  for (const field of ['url', 'domain', 'path']) {
-    if (!['undefined', 'string'].includes(typeof cookie[field])) {
-      throw invalidParameters(`cookies.${field}`);
-    }
-  }
+  checkPlace({ url, domain, path, partitionKey }, 'cookies.');
   if (expires !== undefined && typeof expires !== 'number') {
     throw invalidParameters('cookies.expires');
   }
+}
+
+/** What says where a cookie is. All of it is optional. @param {any} place */
+function checkPlace({ partitionKey, ...texts }, prefix = '') {
+  for (const [field, value] of Object.entries(texts)) {
+    if (!['undefined', 'string'].includes(typeof value)) {
+      throw invalidParameters(prefix + field);
+    }
+  }
   if (partitionKey !== undefined && typeof partitionKey?.topLevelSite !== 'string') {
-    throw invalidParameters('cookies.partitionKey');
+    throw invalidParameters(`${prefix}partitionKey`);
   }
 }
 
@@ -168,27 +228,62 @@ async function changeByDebugger(method, params) {
   );
 }
 
-/**
- * Letting a cookie expire takes Chrome a twentieth of the time of `chrome.cookies.remove`, which
- * looks through all cookies each time. It remains for those that cannot be replaced.
- */
 export async function clearCookies() {
-  if (await changeByDebugger('Network.clearBrowserCookies', {})) {
-    return;
-  }
-  const all = await readAll();
-  await Promise.allSettled(all.map((cookie) => chrome.cookies.set(expired(cookie))));
-  const rest = await readRest(all);
-  await Promise.allSettled(rest.map((cookie) => chrome.cookies.remove(identify(cookie))));
-  const left = rest.length > 0 ? await readRest(rest) : [];
-  if (left.length > 0) {
-    throw cdpError(`${left.length} of ${all.length} cookies could not be removed.`);
+  if (!(await changeByDebugger('Network.clearBrowserCookies', {}))) {
+    await removeAll(await readAll());
   }
 }
 
-/** Which of these cookies still exist. @param {chrome.cookies.Cookie[]} removed */
+/** As Chrome does, `url` only stands for its host. @param {any} params */
+export async function deleteCookies({ name, url, domain, path, partitionKey }) {
+  if (typeof name !== 'string') {
+    throw invalidParameters('name');
+  }
+  checkPlace({ url, domain, path, partitionKey });
+  if (url === undefined && domain === undefined) {
+    throw cdpError('At least one of the url and domain needs to be specified', INVALID_PARAMS);
+  }
+  const host = domain || parseUrl(url)?.hostname;
+  if (!host) {
+    throw cdpError('An http or https url URL must be specified', INVALID_PARAMS);
+  }
+  const named = await chrome.cookies.getAll({ name, partitionKey: {} });
+  await removeAll(
+    named.filter(
+      (cookie) =>
+        cookie.domain === host &&
+        (!path || cookie.path === path) &&
+        cookie.partitionKey?.topLevelSite === partitionKey?.topLevelSite &&
+        cookie.partitionKey?.hasCrossSiteAncestor === partitionKey?.hasCrossSiteAncestor,
+    ),
+  );
+}
+
+/**
+ * Letting a cookie expire takes Chrome a twentieth of the time of `chrome.cookies.remove`, which
+ * looks through all cookies each time. It remains for those that cannot be replaced.
+ * @param {chrome.cookies.Cookie[]} cookies
+ */
+async function removeAll(cookies) {
+  await Promise.allSettled(cookies.map((cookie) => chrome.cookies.set(expired(cookie))));
+  const rest = await readRest(cookies);
+  await Promise.allSettled(rest.map((cookie) => chrome.cookies.remove(identify(cookie))));
+  const left = rest.length > 0 ? await readRest(rest) : [];
+  if (left.length > 0) {
+    throw cdpError(`${left.length} of ${cookies.length} cookies could not be removed.`);
+  }
+}
+
+/**
+ * Which of these cookies still exist. One with another value was set in the meantime.
+ * @param {chrome.cookies.Cookie[]} removed
+ */
 async function readRest(removed) {
-  return (await readAll()).filter((cookie) => removed.some((other) => isSame(cookie, other)));
+  if (removed.length === 0) {
+    return [];
+  }
+  const keys = new Set(removed.map((cookie) => `${keyOf(cookie)} ${cookie.value}`));
+  return (await readAll()).filter((cookie) => keys.has(`${keyOf(cookie)} ${cookie.value}`));
 }
 
 /** @param {Pick<chrome.cookies.Cookie, 'name' | 'domain' | 'path' | 'secure' | 'partitionKey'>} cookie */
@@ -216,13 +311,15 @@ function expired({ name, domain, hostOnly, path, secure, httpOnly, sameSite, par
 const urlOf = ({ domain, path, secure }) =>
   `http${secure ? 's' : ''}://${domain.replace(/^\./, '')}${path}`;
 
-/** @param {chrome.cookies.Cookie} a @param {chrome.cookies.Cookie} b */
-const isSame = (a, b) =>
-  a.name === b.name &&
-  a.domain === b.domain &&
-  a.path === b.path &&
-  a.value === b.value &&
-  a.partitionKey?.topLevelSite === b.partitionKey?.topLevelSite;
+/** What tells a cookie from all others. @param {chrome.cookies.Cookie} cookie */
+const keyOf = ({ name, domain, path, partitionKey }) =>
+  JSON.stringify([
+    name,
+    domain,
+    path,
+    partitionKey?.topLevelSite,
+    partitionKey?.hasCrossSiteAncestor,
+  ]);
 
 /** @param {string} field */
 const invalidParameters = (field) =>

@@ -5,10 +5,19 @@ import { test } from 'node:test';
 
 import { attachedUrls, onOwnPort, untilDetached, useChain } from '../harness/chain.mjs';
 import { connectRaw, withRawClient } from '../harness/raw_client.mjs';
+import { html } from '../harness/site.mjs';
 
 const shared = useChain({
-  pages: { '/': '<title>home</title>' },
-  tabs: (site) => [site.url('/')],
+  pages: {
+    '/': '<title>home</title>',
+    '/a/page': html(
+      (site) => `<iframe src="/same/"></iframe>
+        <iframe src="${site.url('/cross/', 'localhost')}"></iframe>`,
+    ),
+    '/same/': 'a frame',
+    '/cross/': 'a frame of another site',
+  },
+  tabs: (site) => [site.url('/'), site.url('/a/page')],
 });
 
 const TOMORROW = Math.floor(Date.now() / 1000) + 86_400;
@@ -32,7 +41,9 @@ const withBoth = (use) =>
 const comparable = (cookies) =>
   cookies
     .map(({ priority: _p, sourceScheme: _s, sourcePort: _o, ...cookie }) => cookie)
-    .sort((a, b) => `${a.domain}${a.name}`.localeCompare(`${b.domain}${b.name}`));
+    .sort((a, b) => keyOf(a).localeCompare(keyOf(b)));
+const keyOf = ({ domain, name, path, partitionKey }) =>
+  JSON.stringify([domain, name, path, partitionKey]);
 
 const jarOf = async (client) => comparable((await client.send('Storage.getCookies')).cookies);
 
@@ -174,6 +185,104 @@ test('a dormant page answers for the profile without waking', () =>
     assert.equal(cookies.length, 1);
     await client.send('Network.clearBrowserCookies', {}, session);
     assert.deepEqual(await jarOf(own), []);
+  }));
+
+/** Cookies of the page with a frame and of others, as far as the page is concerned. */
+const OF_PAGE = [
+  ...['/', '/a', '/same', '/cross', '/other'].flatMap((path) =>
+    ['127.0.0.1', 'localhost'].map((domain) => ({ name: path, value: '1', domain, path })),
+  ),
+  { name: 'secure', value: '1', domain: '127.0.0.1', secure: true, httpOnly: true },
+  { name: 'strict', value: '1', domain: 'localhost', sameSite: 'Strict' },
+  { name: 'other', value: '1', domain: 'example.com' },
+  { name: 'subdomains', value: '1', domain: '.example.com' },
+  ...['http://127.0.0.1', 'http://localhost', 'https://top.example'].flatMap((topLevelSite) =>
+    ['127.0.0.1', 'localhost', 'example.com'].flatMap((domain) =>
+      [true, false].map((hasCrossSiteAncestor) => ({
+        name: `of ${topLevelSite} ${hasCrossSiteAncestor}`,
+        value: '1',
+        domain,
+        secure: true,
+        partitionKey: { topLevelSite, hasCrossSiteAncestor },
+      })),
+    ),
+  ),
+];
+
+test("a dormant page reads the cookies of its own addresses as Chromium's own port does", () =>
+  withBoth(async (client, own) => {
+    await own.send('Storage.setCookies', { cookies: OF_PAGE });
+    const address = shared.site.url('/a/page');
+    const [mine, theirs] = [await client.attach(address), await own.attach(address)];
+    for (const urls of [
+      undefined,
+      [],
+      [shared.site.url('/')],
+      ['https://www.example.com/', 'http://example.com/', address, address],
+      ['nonsense', 'about:blank', 'data:text/html,', 'ws://example.com/', 'file:///tmp'],
+    ]) {
+      const [{ cookies }, { cookies: expected }] = [
+        await client.send('Network.getCookies', { urls }, mine),
+        await own.send('Network.getCookies', { urls }, theirs),
+      ];
+      assert.deepEqual(comparable(cookies), comparable(expected), String(urls));
+    }
+    const [bad, refused] = [
+      await client.request('Network.getCookies', { urls: 'https://example.com/' }, mine),
+      await own.request('Network.getCookies', { urls: 'https://example.com/' }, theirs),
+    ];
+    assert.deepEqual(
+      [bad.error.code, bad.error.message],
+      [refused.error.code, refused.error.message],
+    );
+    await own.send('Target.detachFromTarget', { sessionId: theirs });
+  }));
+
+test("a dormant page deletes the same cookies as Chromium's own port", () =>
+  withBoth(async (client, own) => {
+    const address = shared.site.url('/a/page');
+    const [mine, theirs] = [await client.attach(address), await own.attach(address)];
+    const name = 'a';
+    const cookies = [
+      { name, value: '1', domain: 'example.com' },
+      { name, value: '1', domain: 'example.com', path: '/x' },
+      { name, value: '1', domain: '.example.com' },
+      { name, value: '1', domain: 'www.example.com' },
+      { name, value: '1', domain: 'example.com', secure: true, partitionKey: PARTITION },
+      { name: 'b', value: '1', domain: 'example.com' },
+    ];
+    for (const params of [
+      { name, domain: 'example.com' },
+      { name, domain: '.example.com' },
+      { name, domain: 'example.com', path: '/x' },
+      { name, domain: 'example.com', path: '/y' },
+      { name, url: 'https://example.com/x/y' },
+      { name, url: 'https://www.example.com/', domain: 'example.com' },
+      { name, domain: 'example.com', partitionKey: PARTITION },
+      { name, domain: 'example.com', partitionKey: { ...PARTITION, hasCrossSiteAncestor: false } },
+      { name: 'none', domain: 'example.com' },
+      { name },
+      { name, url: 'about:blank' },
+      { name, url: 'nonsense' },
+      { name, url: '' },
+      { name, domain: '' },
+      { domain: 'example.com' },
+      { name: 7, domain: 'example.com' },
+      { name, domain: 'example.com', partitionKey: 'https://top.example' },
+    ]) {
+      const results = [];
+      for (const [side, session] of [
+        [own, theirs],
+        [client, mine],
+      ]) {
+        await own.send('Storage.setCookies', { cookies });
+        const { error } = await side.request('Network.deleteCookies', params, session);
+        results.push([error?.code, error?.message, await jarOf(own)]);
+        await own.send('Storage.clearCookies');
+      }
+      assert.deepEqual(results[1], results[0], JSON.stringify(params));
+    }
+    await own.send('Target.detachFromTarget', { sessionId: theirs });
   }));
 
 test('Playwright reads, adds and clears cookies, and attaches nothing', () =>

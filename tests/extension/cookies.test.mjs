@@ -10,7 +10,7 @@ async function start(...cookies) {
   browser.cookies = cookies;
   const load = newWorker(browser);
   const { runCommand } = await load('commands.js');
-  const run = (method, params) => runCommand('browserCommand', { method, params });
+  const run = (method, params, tabId) => runCommand('browserCommand', { method, params, tabId });
   return { browser, run, load };
 }
 
@@ -197,6 +197,51 @@ test('clears all cookies, one by one only where Chrome keeps one', async () => {
   assert.deepEqual(browser.callsTo('cookies.remove'), [
     [{ url: 'http://example.org/', name: 'kept;' }],
   ]);
+});
+
+test('deletes exactly the cookies that are named', async () => {
+  const partitionKey = { topLevelSite: 'https://top.example', hasCrossSiteAncestor: true };
+  const others = [
+    stored({ name: 'b' }),
+    stored({ domain: '.example.org', hostOnly: false }),
+    stored({ path: '/x' }),
+    stored({ partitionKey, secure: true }),
+  ];
+  const { browser, run } = await start(stored({}), ...others);
+  const place = { name: 'a', url: 'https://example.org/', path: '/' };
+  assert.equal(await run('Network.deleteCookies', place), undefined);
+  assert.deepEqual(browser.cookies, others);
+  await run('Network.deleteCookies', { name: 'a', domain: 'example.org', partitionKey });
+  assert.deepEqual(browser.cookies, others.slice(0, 3));
+});
+
+test('reads the cookies of a page and its frames, once, and in the partition of the page', async () => {
+  const partitioned = (topLevelSite, hasCrossSiteAncestor) =>
+    stored({
+      name: `${topLevelSite} ${hasCrossSiteAncestor}`,
+      secure: true,
+      partitionKey: { topLevelSite, hasCrossSiteAncestor },
+    });
+  const { browser, run } = await start(
+    stored({}),
+    ...['https://top.example', 'https://p.example', 'http://top.example'].flatMap((site) => [
+      partitioned(site, true),
+      partitioned(site, false),
+    ]),
+  );
+  browser.openTab({ id: 1, url: 'https://www.top.example/' });
+  browser.stub('webNavigation.getAllFrames', () => [
+    { frameId: 0, url: 'https://www.top.example/' },
+    { frameId: 1, url: 'about:blank' },
+    { frameId: 2, url: 'wss://other.example/' },
+  ]);
+  const { cookies } = await run('Network.getCookies', {}, 1);
+  const names = cookies.map(({ name }) => name).sort();
+  assert.deepEqual(names, ['a', 'https://top.example false', 'https://top.example true']);
+  const asked = new Set(browser.callsTo('cookies.getAll').map(([{ url }]) => url));
+  assert.deepEqual([...asked], ['https://www.top.example/', 'https://other.example/']);
+  const { cookies: ofOther } = await run('Network.getCookies', { urls: ['https://b.example'] }, 1);
+  assert.equal(ofOther.length, 2, 'an address of another site, in the partition of the page');
 });
 
 test('reports cookies that cannot be cleared', async () => {

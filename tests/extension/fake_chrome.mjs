@@ -275,7 +275,11 @@ export class FakeBrowser {
     const keyOf = ({ name, domain, path, partitionKey }) =>
       JSON.stringify([name, domain, path, partitionKey?.topLevelSite]);
     return {
-      getAll: this.#api('cookies.getAll', () => structuredClone(this.cookies)),
+      getAll: this.#api('cookies.getAll', ({ name }) =>
+        structuredClone(
+          this.cookies.filter((cookie) => name === undefined || cookie.name === name),
+        ),
+      ),
       set: this.#api('cookies.set', ({ url, expirationDate, domain, ...details }) => {
         const cookie = {
           hostOnly: domain === undefined,

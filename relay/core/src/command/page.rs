@@ -68,6 +68,9 @@ impl Core {
         if browser::is_about_profile_cookies(&request.method) {
             return self.run_in_extension(caller, &request, None);
         }
+        if browser::is_about_own_cookies(&request.method) {
+            return self.run_in_extension(caller, &request, Some(tab_id));
+        }
         if let Some(result) = probe::result_of(&request.method, &request.params) {
             return Ok(Handled::Reply(result.to_owned()));
         }

@@ -5,6 +5,7 @@ use crate::model::target::Target;
 use crate::protocol::cdp::{self, Malformed, Request};
 use crate::protocol::error::CdpError;
 use crate::protocol::ids::{Caller, ClientId, Debuggee, MethodName, SessionId};
+use crate::protocol::methods::browser;
 use crate::protocol::methods::command::Command;
 use crate::protocol::methods::domains::LIFECYCLE;
 use crate::protocol::methods::refused;
@@ -176,6 +177,12 @@ impl Core {
                 self.handle_fetch(caller, &Debuggee::page(*tab_id), &request)
             }
             (_, Target::Page(tab_id)) => self.handle_page(caller, *tab_id, request),
+            (_, Target::Child(..))
+                if browser::is_about_profile_cookies(&request.method)
+                    && self.is_placeholder(target) =>
+            {
+                self.run_in_extension(caller, &request, None)
+            }
             (_, Target::Child(tab_id, child_id)) if self.is_placeholder(target) => {
                 self.handle_dormant_frame(caller, *tab_id, child_id, request)
             }

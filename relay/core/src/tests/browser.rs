@@ -46,7 +46,9 @@ fn dormant_page_answers_cookie_commands_without_waking() {
     let page = script.auto_attached_page();
     for method in [
         "Network.clearBrowserCookies",
+        "Network.deleteCookies",
         "Network.getAllCookies",
+        "Network.getCookies",
         "Network.setCookie",
         "Network.setCookies",
         "Storage.clearCookies",
@@ -61,6 +63,18 @@ fn dormant_page_answers_cookie_commands_without_waking() {
     }
     assert!(script.calls().is_empty());
     assert!(!script.is_live(1));
+}
+
+#[test]
+fn extension_learns_whose_cookies_a_dormant_page_asks_for() {
+    let mut script = Script::with_tabs(2);
+    let (_, pages) = script.auto_attached_client();
+    script.send(&pages[1], "Network.getCookies", json!({}));
+    assert_eq!(script.next_browser_command("Network.getCookies").tab(), 2);
+    let params = json!({ "name": "a", "domain": "example.com" });
+    script.send(&pages[1], "Network.deleteCookies", params);
+    let call = script.next_browser_command("Network.deleteCookies");
+    assert_eq!(call.tab(), 0, "not those of a tab");
 }
 
 #[test]

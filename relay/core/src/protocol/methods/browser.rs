@@ -39,11 +39,12 @@ impl BrowserCommand {
 }
 
 /// Whether a command to a page is about the cookies of the profile, which the extension can read and
-/// set without a debugger.
+/// change without a debugger.
 pub fn is_about_profile_cookies(method: &str) -> bool {
     matches!(
         method,
         "Network.clearBrowserCookies"
+            | "Network.deleteCookies"
             | "Network.getAllCookies"
             | "Network.setCookie"
             | "Network.setCookies"
@@ -51,4 +52,10 @@ pub fn is_about_profile_cookies(method: &str) -> bool {
             | "Storage.getCookies"
             | "Storage.setCookies"
     )
+}
+
+/// Whether a command is about the cookies of the page that it is sent to, which the extension can read
+/// as well.
+pub fn is_about_own_cookies(method: &str) -> bool {
+    method == "Network.getCookies"
 }

@@ -272,3 +272,16 @@ fn stagehand_prepares_frames_without_waking_and_its_scripts_run_on_waking() {
     let expected = expected.each_ref().map(|script| (Some("c1"), script));
     assert_eq!(sent, expected);
 }
+
+#[test]
+fn only_its_own_cookies_need_a_frame() {
+    let mut script = script_with_frames(&["F1"]);
+    let (_, frames) = page_with_frames(&mut script);
+    for method in ["Network.setCookie", "Network.deleteCookies"] {
+        script.send(&frames[0], method, json!({ "name": "a" }));
+        script.next_browser_command(method);
+    }
+    assert!(script.calls().is_empty());
+    script.send(&frames[0], "Network.getCookies", json!({}));
+    assert_eq!(script.next_call("attachTab").tab(), 1);
+}
