@@ -20,8 +20,8 @@ const MANY = 50;
 /** Long past. A cookie that expires then is removed. */
 const EXPIRED = 1;
 
-/** All cookies, including partitioned ones. */
-const readAll = () => chrome.cookies.getAll({ partitionKey: {} });
+/** All cookies, including partitioned ones. @param {{ name?: string }} [only] Those with this name. */
+const readAll = (only = {}) => chrome.cookies.getAll({ ...only, partitionKey: {} });
 
 export async function getCookies() {
   return { cookies: (await readAll()).map(toCdp) };
@@ -43,8 +43,7 @@ export async function getCookiesOf(urls, tabId) {
   const lists = await Promise.all(
     (urls ?? (await documentUrls(tabId, pageUrl))).map((url) => readSentTo(url, pageUrl)),
   );
-  const cookies = new Map(lists.flat().map((cookie) => [keyOf(cookie), cookie]));
-  return { cookies: [...cookies.values()].map(toCdp) };
+  return { cookies: withoutRepeats(lists.flat()).map(toCdp) };
 }
 
 /** @param {number} tabId @param {string} pageUrl */
@@ -247,7 +246,7 @@ export async function deleteCookies({ name, url, domain, path, partitionKey }) {
   if (!host) {
     throw cdpError('An http or https url URL must be specified', INVALID_PARAMS);
   }
-  const named = await chrome.cookies.getAll({ name, partitionKey: {} });
+  const named = await readAll({ name });
   await removeAll(
     named.filter(
       (cookie) =>
@@ -268,7 +267,7 @@ async function removeAll(cookies) {
   await Promise.allSettled(cookies.map((cookie) => chrome.cookies.set(expired(cookie))));
   const rest = await readRest(cookies);
   await Promise.allSettled(rest.map((cookie) => chrome.cookies.remove(identify(cookie))));
-  const left = rest.length > 0 ? await readRest(rest) : [];
+  const left = await readRest(rest);
   if (left.length > 0) {
     throw cdpError(`${left.length} of ${cookies.length} cookies could not be removed.`);
   }
@@ -279,12 +278,26 @@ async function removeAll(cookies) {
  * @param {chrome.cookies.Cookie[]} removed
  */
 async function readRest(removed) {
-  if (removed.length === 0) {
-    return [];
-  }
-  const keys = new Set(removed.map((cookie) => `${keyOf(cookie)} ${cookie.value}`));
-  return (await readAll()).filter((cookie) => keys.has(`${keyOf(cookie)} ${cookie.value}`));
+  const isRemoved = new Set(removed.map(describe));
+  const all = removed.length < MANY ? await readThese(removed) : await readAll();
+  return all.filter((cookie) => isRemoved.has(describe(cookie)));
 }
+
+/** Chrome finds the cookies of an address sooner than all cookies. @param {chrome.cookies.Cookie[]} cookies */
+async function readThese(cookies) {
+  const lists = await Promise.all(
+    cookies.map((cookie) => chrome.cookies.getAll({ ...identify(cookie), partitionKey: {} })),
+  );
+  return withoutRepeats(lists.flat());
+}
+
+/** @param {chrome.cookies.Cookie[]} cookies */
+const withoutRepeats = (cookies) => [
+  ...new Map(cookies.map((cookie) => [keyOf(cookie), cookie])).values(),
+];
+
+/** @param {chrome.cookies.Cookie} cookie */
+const describe = (cookie) => `${keyOf(cookie)} ${cookie.value}`;
 
 /** @param {Pick<chrome.cookies.Cookie, 'name' | 'domain' | 'path' | 'secure' | 'partitionKey'>} cookie */
 const identify = ({ name, partitionKey, ...cookie }) => ({

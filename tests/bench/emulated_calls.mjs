@@ -5,7 +5,7 @@
 
 import path from 'node:path';
 
-const COOKIES = 5_000;
+const COUNT = 5_000;
 const SITE = 'https://bench.example';
 
 /**
@@ -19,6 +19,7 @@ const SITE = 'https://bench.example';
  * @property {number} windowId
  * @property {import('playwright-core').Page} dormantPage One of these tabs in Playwright.
  * @property {(method: string, path: string) => Promise<any>} http
+ * @property {string} [dormant] A session of it in a page that nobody uses.
  * @property {string} folder For downloads.
  * @property {number} count Different in every call.
  *
@@ -29,6 +30,8 @@ const SITE = 'https://bench.example';
  * @property {(side: Side) => Promise<any>} [before]
  * @property {(side: Side, prepared: any) => Promise<any>} run
  * @property {(side: Side, result: any) => Promise<unknown>} [after]
+ * @property {{ times: number, before?: Function, run: Function }} [bare] The same in an extension that only
+ *   calls `chrome.cookies`.
  */
 
 /** A command without a session, with the same parameters each time. */
@@ -48,7 +51,7 @@ const createTarget = (what, params) => ({
 });
 
 // Chrome keeps at most 3,300 cookies, and partitioned ones beside them.
-const cookies = Array.from({ length: COOKIES }, (_, index) => {
+export const COOKIES = Array.from({ length: COUNT }, (_, index) => {
   const isPartitioned = index >= 3_000;
   const topLevelSite = `https://top${Math.floor(index / 25)}.example`;
   return {
@@ -60,8 +63,43 @@ const cookies = Array.from({ length: COOKIES }, (_, index) => {
     ...(isPartitioned ? { partitionKey: { topLevelSite, hasCrossSiteAncestor: true } } : {}),
   };
 });
-const setCookies = ({ client }) => client.send('Storage.setCookies', { cookies });
+const setCookies = ({ client }) => client.send('Storage.setCookies', { cookies: COOKIES });
 const clearCookies = ({ client }) => client.send('Storage.clearCookies');
+
+const ONE = { name: 'one', domain: 'one.example' };
+const setOne = ({ client }) =>
+  client.send('Storage.setCookies', { cookies: [{ ...ONE, value: '1' }] });
+const deleteOne = ({ client, session }) => client.send('Network.deleteCookies', ONE, session);
+
+/** A session in a page that nobody uses. */
+const useDormant = async (side) => {
+  const params = { targetId: side.targetIds[0], flatten: true };
+  side.dormant = (await side.client.send('Target.attachToTarget', params)).sessionId;
+  return side.dormant;
+};
+const stopUsingDormant = ({ client, dormant }) =>
+  client.send('Target.detachFromTarget', { sessionId: dormant });
+
+const whileNoTabIsUsed = (prepare, run) => ({
+  times: 1,
+  before: async (side) => {
+    await prepare(side);
+    await side.stopUsing();
+  },
+  run,
+  after: (side) => side.use(),
+});
+
+/** The same in an extension that only calls `chrome.cookies`, where these are done before. */
+const bare = (name, times, ...before) => ({
+  times,
+  async before(extension) {
+    for (const each of before) {
+      await extension.evaluate(each);
+    }
+  },
+  run: (extension) => extension.run(name),
+});
 
 const permissions = ['geolocation', 'notifications'];
 const grant = ({ client }) =>
@@ -152,12 +190,17 @@ export const CALLS = [
   { name: 'Browser.setDownloadBehavior', run: setDownloadBehavior },
   { name: 'a small download, until completed', times: 5, run: download },
   {
-    name: `Storage.setCookies, ${COOKIES}`,
+    name: `Storage.setCookies, ${COUNT}`,
     times: 1,
     before: clearCookies,
     run: setCookies,
   },
-  { name: `Storage.getCookies, ${COOKIES}`, times: 3, run: command('Storage.getCookies').run },
+  {
+    name: `Storage.getCookies, ${COUNT}`,
+    times: 3,
+    run: command('Storage.getCookies').run,
+    bare: bare('getCookies', 3, 'setCookies'),
+  },
   {
     name: 'Storage.setCookies, one more',
     run: ({ client, count }) => {
@@ -165,24 +208,31 @@ export const CALLS = [
       return client.send('Storage.setCookies', { cookies: [cookie] });
     },
   },
+  { name: 'Network.deleteCookies, one', before: setOne, run: deleteOne },
   {
-    name: 'Network.deleteCookies, one',
-    before: ({ client }) =>
-      client.send('Storage.setCookies', {
-        cookies: [{ name: 'one', value: '1', domain: 'one.example' }],
-      }),
-    run: ({ client, session }) =>
-      client.send('Network.deleteCookies', { name: 'one', domain: 'one.example' }, session),
-  },
-  { name: `Storage.clearCookies, ${COOKIES}`, times: 1, before: setCookies, run: clearCookies },
-  ...['set', 'clear'].map((verb) => ({
-    name: `Storage.${verb}Cookies, ${COOKIES}, no tab used`,
-    times: 1,
+    name: 'Network.deleteCookies, one, dormant page',
     before: async (side) => {
-      await (verb === 'set' ? clearCookies : setCookies)(side);
-      await side.stopUsing();
+      await setOne(side);
+      return useDormant(side);
     },
-    run: verb === 'set' ? setCookies : clearCookies,
-    after: (side) => side.use(),
-  })),
+    run: ({ client }, session) => deleteOne({ client, session }),
+    after: stopUsingDormant,
+  },
+  {
+    name: 'Network.getCookies, dormant page',
+    before: useDormant,
+    run: ({ client }, session) => client.send('Network.getCookies', {}, session),
+    after: stopUsingDormant,
+  },
+  { name: `Storage.clearCookies, ${COUNT}`, times: 1, before: setCookies, run: clearCookies },
+  {
+    name: `Storage.setCookies, ${COUNT}, no tab used`,
+    ...whileNoTabIsUsed(clearCookies, setCookies),
+    bare: bare('setCookies', 1, 'clearCookies'),
+  },
+  {
+    name: `Storage.clearCookies, ${COUNT}, no tab used`,
+    ...whileNoTabIsUsed(setCookies, clearCookies),
+    bare: bare('clearCookies', 1, 'setCookies'),
+  },
 ];
