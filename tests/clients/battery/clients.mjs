@@ -161,4 +161,11 @@ export const clients = [
     usesOpenPort: true,
     line: "nodriver.start(host='127.0.0.1', port=9222)",
   },
+  {
+    name: 'zendriver',
+    version: pinnedIn('requirements/zendriver.txt', 'zendriver'),
+    ...fromPython('zendriver', 'python_nodriver'),
+    usesOpenPort: true,
+    line: "zendriver.start(host='127.0.0.1', port=9222)",
+  },
 ];

@@ -124,6 +124,9 @@ impl Core {
         if is_new {
             self.announce_tab(tab_id);
         }
+        // Chrome sends it when the new page has its document, which it has here from the start.
+        // zendriver waits for it.
+        self.announce_changed(tab_id);
         Some(page_id)
     }
 

@@ -128,6 +128,24 @@ fn announces_a_created_page_before_the_reply_and_keeps_it_live() {
 }
 
 #[test]
+fn created_page_changes_once_as_in_chrome() {
+    let mut script = Script::with_tabs(0);
+    let client = script.connect_client();
+    discover_targets(&mut script, client);
+    create_target(&mut script, client);
+    let call = script.next_call("createTab");
+    script.reply(&call, attached_tab(7));
+    let received = script.received(client);
+    assert_eq!(
+        received.methods()[..2],
+        ["Target.targetCreated", "Target.targetInfoChanged"]
+    );
+    let changed = &received.event("Target.targetInfoChanged")["targetInfo"];
+    assert_eq!(changed["targetId"], "T7");
+    assert_eq!(changed["url"], "https://site/7");
+}
+
+#[test]
 fn created_page_stays_live_for_clients_of_its_tab_target() {
     let mut script = Script::with_tabs(0);
     let client = script.connect_client();

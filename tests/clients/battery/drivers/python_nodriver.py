@@ -1,11 +1,19 @@
-"""nodriver, which can only be given a host and a port."""
+"""
+nodriver and zendriver, which is a fork of it with the same calls. They can only be given a host and a port.
+"""
 
 import asyncio
 import base64
+import inspect
 from pathlib import Path
 
-import nodriver
-from nodriver import cdp
+# Each has an environment of its own.
+try:
+    import nodriver as library
+    from nodriver import cdp
+except ModuleNotFoundError:
+    import zendriver as library
+    from zendriver import cdp
 
 from driver import at, given, serve_async
 
@@ -18,7 +26,7 @@ own = None
 async def connect():
     global browser
     address = given["address"]
-    browser = await nodriver.start(host=address["host"].split(":")[0], port=address["port"])
+    browser = await library.start(host=address["host"].split(":")[0], port=address["port"])
     return [tab.target.url for tab in browser.tabs]
 
 
@@ -143,10 +151,15 @@ async def close():
 
 
 async def disconnect():
-    browser.stop()
+    if library.__name__ == "zendriver" and "home" not in given["address"]:
+        # Its stop() sends Browser.close, which would end the browser that is compared with.
+        return await browser.connection.aclose()
+    stopped = browser.stop()
+    if inspect.isawaitable(stopped):
+        await stopped
 
 
-nodriver.loop().run_until_complete(
+library.loop().run_until_complete(
     serve_async(
         {
             "connect": connect,
