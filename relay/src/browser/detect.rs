@@ -92,29 +92,56 @@ pub fn choose(requested: Option<&str>) -> Result<Browser, Error> {
 }
 
 fn choose_in(environment: &Environment, requested: Option<&str>) -> Result<Browser, Error> {
-    let is_chosen = |entry: &Entry, path: &Path| match requested {
-        // How a browser is started depends on what it is, also if the user knows its path.
-        Some(name) => entry.answers_to(name) || path == Path::new(name),
+    let found = programs(environment);
+    let Some(requested) = requested else {
         // The sandbox of a Flatpak hides Tabwire's folder, so it is used only on request.
-        None => entry.package != Package::Flatpak,
+        let mut found = found.into_iter();
+        let first = found.find(|(entry, _)| entry.package != Package::Flatpak);
+        let (entry, path) = first.ok_or_else(none_installed)?;
+        return Ok(Browser::listed(entry, path));
     };
-    let mut found = programs(environment).into_iter();
-    if let Some((entry, path)) = found.find(|(entry, path)| is_chosen(entry, path)) {
-        return Ok(Browser {
+    let mut named = found.iter();
+    if let Some((entry, path)) = named.find(|(entry, _)| entry.answers_to(requested)) {
+        return Ok(Browser::listed(entry, path.clone()));
+    }
+    let path = find_program(environment, requested)
+        .ok_or_else(|| Error::UnknownBrowser(requested.to_owned()))?;
+    // How a browser is started depends on what it is, also if the user knows its path.
+    let same = found.iter().find(|(entry, own)| is_same(entry, own, &path));
+    Ok(match same {
+        Some((entry, _)) => Browser::listed(entry, path),
+        None => Browser {
+            name: name_after(&path),
+            kind: kind_of(environment.system, &path),
+            path,
+        },
+    })
+}
+
+impl Browser {
+    fn listed(entry: &Entry, path: PathBuf) -> Self {
+        Self {
             name: entry.name.to_owned(),
             kind: Some(entry.kind),
             path,
-        });
+        }
     }
-    let requested = requested.ok_or_else(none_installed)?;
-    match find_program(environment, requested) {
-        Some(path) => Ok(Browser {
-            name: name_after(&path),
-            kind: None,
-            path,
-        }),
-        None => Err(Error::UnknownBrowser(requested.to_owned())),
-    }
+}
+
+/// Whether a path is that of an installed browser. All snaps are links to one program.
+fn is_same(entry: &Entry, own: &Path, path: &Path) -> bool {
+    let is_linked = || own.canonicalize().ok() == path.canonicalize().ok();
+    own == path || (entry.package == Package::Native && is_linked())
+}
+
+/// What the program is, if it is not installed where the catalog looks.
+fn kind_of(system: System, path: &Path) -> Option<Kind> {
+    let target = path.canonicalize().ok();
+    let paths = [Some(path), target.as_deref()];
+    paths
+        .into_iter()
+        .flatten()
+        .find_map(|path| catalog::kind_of(system, path))
 }
 
 /// Each program gets a name of its own, because browsers of the same name share a kept profile.

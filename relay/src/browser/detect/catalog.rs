@@ -5,6 +5,8 @@
 //! channels of Chrome and Edge, the vendors' packages and the Homebrew casks for Brave and Vivaldi,
 //! Flathub and the Snap Store for theirs.
 
+use std::path::Path;
+
 use serde::Serialize;
 
 use self::Kind::{Brave, Chrome, Chromium, Edge, Vivaldi};
@@ -80,6 +82,15 @@ pub fn browsers(system: System) -> &'static [Entry] {
     }
 }
 
+/// What a program is called wherever it is installed.
+pub fn kind_of(system: System, program: &Path) -> Option<Kind> {
+    let own = browsers(system).iter();
+    let own = own.flat_map(|entry| entry.programs.iter().map(|name| (*name, entry.kind)));
+    let started = STARTED.iter().copied().filter(|_| system == System::Linux);
+    let mut names = own.chain(started);
+    names.find_map(|(name, kind)| program.ends_with(name).then_some(kind))
+}
+
 pub fn unsupported(system: System) -> &'static [UnsupportedEntry] {
     match system {
         System::Linux => UNSUPPORTED_LINUX,
@@ -130,6 +141,16 @@ const LINUX: &[Entry] = &[
     row("vivaldi-flatpak", Vivaldi, Flatpak, &["com.vivaldi.Vivaldi"], "com.vivaldi.Vivaldi/config/vivaldi"),
     row("chrome-flatpak", Chrome, Flatpak, &["com.google.Chrome"], "com.google.Chrome/config/google-chrome"),
     row("chrome-dev-flatpak", Chrome, Flatpak, &["com.google.ChromeDev"], "com.google.ChromeDev/config/google-chrome-unstable"),
+];
+
+/// What the scripts of the branded browsers start on Linux. Chromium and Chrome for Testing are called
+/// `chrome`, too.
+const STARTED: &[(&str, Kind)] = &[
+    ("google/chrome/chrome", Chrome),
+    ("google/chrome-beta/chrome", Chrome),
+    ("google/chrome-unstable/chrome", Chrome),
+    ("google/chrome-canary/chrome", Chrome),
+    ("msedge", Edge),
 ];
 
 #[rustfmt::skip]

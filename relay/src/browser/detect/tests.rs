@@ -287,3 +287,58 @@ fn chooses_by_preference_name_or_path() {
     let path = odd.to_str().unwrap();
     assert_eq!(choose(Some(path)), named("browser", &odd));
 }
+
+/// Branded browsers ignore `--load-extension`, so they have to be recognized.
+#[test]
+fn recognizes_a_browser_by_any_of_its_paths() {
+    let machine = Machine::linux();
+    let kept = machine.program("opt/google/chrome/google-chrome");
+    machine.link("usr/bin/google-chrome-stable", kept.to_str().unwrap());
+    machine.link("usr/bin/google-chrome", "google-chrome-stable");
+    machine.link("home/ann/bin/browser", "../../../usr/bin/google-chrome");
+    machine.link("home/ann/bin/edge", "../../../opt/microsoft/msedge/msedge");
+    machine.program("opt/microsoft/msedge/msedge");
+    machine.program("opt/google/chrome/chrome");
+    machine.program("opt/google/chrome-beta/google-chrome-beta");
+    machine.program("opt/chrome-linux/chrome");
+    machine.program("snap/bin/snap");
+    machine.link("snap/bin/chromium", "snap");
+    machine.link("snap/bin/thorium", "snap");
+    let choose = |requested: &str| {
+        let browser = choose_in(&machine.environment, Some(requested)).unwrap();
+        (browser.name, browser.kind, browser.path)
+    };
+    for (path, name, kind) in [
+        ("usr/bin/google-chrome", "chrome", Some(Kind::Chrome)),
+        ("usr/bin/google-chrome-stable", "chrome", Some(Kind::Chrome)),
+        (
+            "opt/google/chrome/google-chrome",
+            "chrome",
+            Some(Kind::Chrome),
+        ),
+        ("home/ann/bin/browser", "chrome", Some(Kind::Chrome)),
+        ("opt/google/chrome/chrome", "chrome", Some(Kind::Chrome)),
+        (
+            "opt/google/chrome-beta/google-chrome-beta",
+            "google-chrome-beta",
+            Some(Kind::Chrome),
+        ),
+        ("home/ann/bin/edge", "edge", Some(Kind::Edge)),
+        ("opt/microsoft/msedge/msedge", "msedge", Some(Kind::Edge)),
+        ("opt/chrome-linux/chrome", "chrome", None),
+        ("snap/bin/thorium", "thorium", None),
+    ] {
+        let path = machine.path(path);
+        let expected = (name.to_owned(), kind, path.clone());
+        assert_eq!(choose(path.to_str().unwrap()), expected);
+    }
+    let on_path = choose("google-chrome-stable");
+    assert_eq!(
+        (on_path.0.as_str(), on_path.1),
+        ("chrome", Some(Kind::Chrome))
+    );
+    let machine = Machine::macos();
+    let path = machine.program("Volumes/disk/Google Chrome.app/Contents/MacOS/Google Chrome");
+    let chosen = choose_in(&machine.environment, path.to_str()).unwrap();
+    assert_eq!(chosen.kind, Some(Kind::Chrome));
+}
