@@ -12,6 +12,7 @@ use tokio::task::JoinHandle;
 
 use super::debugging_pipe::DebuggingPipe;
 use super::detect::{Browser, Kind};
+use super::expected::ExpectedBrowser;
 use super::process::LaunchedProcess;
 use super::user_arguments::UserArguments;
 use crate::error::Error;
@@ -101,6 +102,15 @@ impl Launch<'_> {
         let mut browser = RunningBrowser::new(child);
         browser.pipe = pipe;
         Ok(browser)
+    }
+
+    /// What the watchdog has to know before the program is started.
+    pub fn expected(&self) -> ExpectedBrowser {
+        ExpectedBrowser {
+            profile: self.profile.to_owned(),
+            headless: self.headless,
+            arguments: self.browser_arguments(self.loads_by_pipe()),
+        }
     }
 
     fn loads_by_pipe(&self) -> bool {
@@ -273,12 +283,6 @@ impl Drop for RunningBrowser {
     fn drop(&mut self) {
         self.waiting.abort();
     }
-}
-
-/// Whether a window can be shown.
-pub fn has_display() -> bool {
-    let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    cfg!(target_os = "macos") || is_set("DISPLAY") || is_set("WAYLAND_DISPLAY")
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use sha1::{Digest as _, Sha1};
 use tabwire_home::control::{LaunchOptions, ProfileChoice};
 use tabwire_home::{Home, PairingId};
 
-use super::launch::{self, Access};
+use super::launch::Access;
 use super::program::{Plan, Program};
 use super::watchdog::Watchdog;
 use super::{detect, leftovers};
@@ -155,7 +155,13 @@ pub fn extension_folder(home: &Home, profile: &ProfileChoice, name: &str) -> Pat
 
 /// Without a display, no window can be shown.
 fn is_headless(options: &LaunchOptions) -> bool {
-    options.headless || !launch::has_display()
+    options.headless || !has_display()
+}
+
+/// Whether a window can be shown.
+fn has_display() -> bool {
+    let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    cfg!(target_os = "macos") || is_set("DISPLAY") || is_set("WAYLAND_DISPLAY")
 }
 
 /// The browser that these options ask for, if it was launched already. Fails if one of the same name

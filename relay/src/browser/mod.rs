@@ -4,6 +4,7 @@
 pub mod bundle;
 mod debugging_pipe;
 pub mod detect;
+pub mod expected;
 mod extension_browser;
 pub mod launch;
 pub mod launched;

@@ -1,7 +1,7 @@
 //! The processes of browsers that this program launched: recognizing them, and ending them. Nothing
 //! else is ever ended: a process has to be the one that was launched.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use tokio::task::spawn_blocking;
@@ -63,6 +63,10 @@ impl LaunchedProcess {
 
     pub fn pid(&self) -> u32 {
         self.identity.pid()
+    }
+
+    pub fn profile(&self) -> &Path {
+        &self.profile
     }
 
     /// Notes what the process executes. Call this when the browser is ready: what was started may be
@@ -175,6 +179,47 @@ fn command_line(pid: u32) -> Option<Vec<String>> {
     Some(text.split(" --").map(|part| format!("--{part}")).collect())
 }
 
+/// The user's processes that have these arguments, in this order and with nothing between them.
+#[cfg(target_os = "linux")]
+pub fn with_arguments(arguments: &[String]) -> Vec<u32> {
+    use std::os::unix::fs::MetadataExt as _;
+    let wanted = format!("\0{}\0", arguments.join("\0"));
+    let own = rustix::process::geteuid().as_raw();
+    let has_them = |process: &Path| {
+        let is_own = std::fs::metadata(process).is_ok_and(|process| process.uid() == own);
+        let line = std::fs::read(process.join("cmdline")).unwrap_or_default();
+        is_own && String::from_utf8_lossy(&line).contains(&wanted)
+    };
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let processes = processes.filter_map(|process| {
+        let pid = process.file_name().to_str()?.parse().ok()?;
+        has_them(&process.path()).then_some(pid)
+    });
+    processes.collect()
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn with_arguments(arguments: &[String]) -> Vec<u32> {
+    let wanted = format!(" {} ", arguments.join(" "));
+    let own = rustix::process::geteuid().as_raw().to_string();
+    let output = std::process::Command::new("ps")
+        .args(["-ww", "-o", "pid=,command=", "-U", &own])
+        .output();
+    let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    let has_them = |line: &str| {
+        let (pid, command) = line.trim_start().split_once(' ')?;
+        format!("{command} ")
+            .contains(&wanted)
+            .then_some(pid)?
+            .parse()
+            .ok()
+    };
+    text.unwrap_or_default()
+        .lines()
+        .filter_map(has_them)
+        .collect()
+}
+
 #[cfg(target_os = "linux")]
 fn executable(pid: u32) -> Option<PathBuf> {
     /// The kernel appends this when the file was removed, as when the browser was upgraded.
@@ -205,7 +250,7 @@ fn process_status(pid: u32, column: &str) -> Option<String> {
 #[cfg(target_os = "linux")]
 pub struct Stat {
     pub group: i32,
-    started: String,
+    pub started: String,
 }
 
 /// `None` also for a process that has exited and that its parent has not waited for.

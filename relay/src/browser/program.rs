@@ -183,7 +183,11 @@ impl Program {
             is_temporary: self.plan.temporary.is_some(),
             arguments: &self.plan.arguments,
         };
-        let running = Box::new(launch.start()?);
+        let temporary = self.plan.temporary.as_deref();
+        self.watchdog.on_launching(launch.expected(), temporary);
+        let started = launch.start();
+        let running = started.inspect_err(|_| self.watchdog.on_not_started(&self.plan.profile))?;
+        let running = Box::new(running);
         let pid = running.pid;
         let launched = LaunchedProcess::new(pid, self.plan.profile.clone(), self.plan.headless);
         self.report(&launched);

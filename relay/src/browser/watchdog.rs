@@ -18,6 +18,7 @@ use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
 use tabwire_home::Home;
 
+use super::expected::{ExpectedBrowser, Moment};
 use super::leftovers;
 use super::process::LaunchedProcess;
 
@@ -28,16 +29,48 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(500);
 
 /// What is left of one launched browser.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Remains {
-    pub process: LaunchedProcess,
+struct Remains {
+    browser: Launched,
     /// A temporary folder.
-    pub folder: Option<PathBuf>,
+    folder: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+enum Launched {
+    /// The relay was about to start it. It may have, without having noted its process.
+    Expected(ExpectedBrowser),
+    Process(LaunchedProcess),
+}
+
+impl Launched {
+    fn has_pid(&self, own: u32) -> bool {
+        matches!(self, Self::Process(process) if process.pid() == own)
+    }
+
+    /// Only one browser at a time can be started with a profile.
+    fn is_expected(&self, profile: &Path) -> bool {
+        matches!(self, Self::Expected(browser) if browser.profile == profile)
+    }
 }
 
 impl Remains {
+    /// Whether this is more recent news about the same browser.
+    fn replaces(&self, earlier: &Self) -> bool {
+        match &self.browser {
+            Launched::Expected(browser) => earlier.browser.is_expected(&browser.profile),
+            Launched::Process(process) => {
+                let earlier = &earlier.browser;
+                earlier.has_pid(process.pid()) || earlier.is_expected(process.profile())
+            }
+        }
+    }
+
     /// Without a home, its pairings cannot be changed, and the next relay removes the folder.
-    async fn clean_up(self, home: Option<&Home>) {
-        self.process.stop().await;
+    async fn clean_up(self, home: Option<&Home>, relay_ended: Moment) {
+        match &self.browser {
+            Launched::Expected(browser) => browser.stop(relay_ended).await,
+            Launched::Process(process) => process.stop().await,
+        }
         if let (Some(home), Some(folder)) = (home, self.folder) {
             leftovers::remove_folder(home, &folder).await;
         }
@@ -47,6 +80,7 @@ impl Remains {
 #[derive(Debug, Serialize, Deserialize)]
 enum Message {
     Launched(Remains),
+    NotStarted { profile: PathBuf },
     Stopped { pid: u32 },
 }
 
@@ -76,12 +110,26 @@ impl Watchdog {
         }
     }
 
+    /// Call this before a browser is started: the relay may be killed before it can note the process.
+    pub fn on_launching(&self, browser: ExpectedBrowser, temporary: Option<&Path>) {
+        self.send(&Message::Launched(Remains {
+            browser: Launched::Expected(browser),
+            folder: temporary.map(Path::to_owned),
+        }));
+    }
+
+    /// A browser that was expected could not be started.
+    pub fn on_not_started(&self, profile: &Path) {
+        let profile = profile.to_owned();
+        self.send(&Message::NotStarted { profile });
+    }
+
     /// Lets the watchdog and the next relay recognize a browser if this process is killed. Also when
     /// more is known about one that was launched before. `temporary`: its folder, if it has one.
     pub fn on_launched(&self, process: &LaunchedProcess, temporary: Option<&Path>) {
         // The watchdog first, because until it knows, nobody would stop the browser.
         self.send(&Message::Launched(Remains {
-            process: process.clone(),
+            browser: Launched::Process(process.clone()),
             folder: temporary.map(Path::to_owned),
         }));
         if let Some(folder) = temporary {
@@ -185,10 +233,11 @@ fn start(home: &Home) -> io::Result<ChildStdin> {
 /// Runs the watchdog, until the relay at the other end of stdin has ended and nothing is left of it.
 pub async fn run() {
     let remains = tokio::task::spawn_blocking(|| read_remains(io::stdin().lock())).await;
+    let ended = Moment::now();
     let home = Home::open().ok();
     let home = home.as_ref();
     let cleaning = remains.unwrap_or_default().into_iter();
-    join_all(cleaning.map(|remains| remains.clean_up(home))).await;
+    join_all(cleaning.map(|remains| remains.clean_up(home, ended))).await;
     if let Some(home) = home {
         home.remove_stale_files();
     }
@@ -200,10 +249,13 @@ fn read_remains(pipe: impl BufRead) -> Vec<Remains> {
     for line in pipe.lines().map_while(Result::ok) {
         match serde_json::from_str(&line) {
             Ok(Message::Launched(launched)) => {
-                remains.retain(|each| each.process.pid() != launched.process.pid());
+                remains.retain(|each| !launched.replaces(each));
                 remains.push(launched);
             }
-            Ok(Message::Stopped { pid }) => remains.retain(|each| each.process.pid() != pid),
+            Ok(Message::NotStarted { profile }) => {
+                remains.retain(|each| !each.browser.is_expected(&profile));
+            }
+            Ok(Message::Stopped { pid }) => remains.retain(|each| !each.browser.has_pid(pid)),
             Err(_) => {}
         }
     }
@@ -214,10 +266,24 @@ fn read_remains(pipe: impl BufRead) -> Vec<Remains> {
 mod tests {
     use super::*;
 
-    fn remains(pid: u32, profile: &str) -> Remains {
-        Remains {
-            process: LaunchedProcess::new(pid, PathBuf::from(profile), true),
-            folder: None,
+    fn process(pid: u32, profile: &str) -> LaunchedProcess {
+        LaunchedProcess::new(pid, PathBuf::from(profile), true)
+    }
+
+    fn remains(browser: Launched) -> Remains {
+        let folder = None;
+        Remains { browser, folder }
+    }
+
+    fn launched(pid: u32, profile: &str) -> Remains {
+        remains(Launched::Process(process(pid, profile)))
+    }
+
+    fn expected(profile: &str) -> ExpectedBrowser {
+        ExpectedBrowser {
+            profile: PathBuf::from(profile),
+            headless: true,
+            arguments: vec![format!("--user-data-dir={profile}")],
         }
     }
 
@@ -230,7 +296,7 @@ mod tests {
         let (done, is_done) = std::sync::mpsc::channel();
         std::thread::spawn(move || {
             for pid in 1..=NUMBER {
-                watchdog.on_launched(&remains(pid, "/profile").process, None);
+                watchdog.on_launched(&process(pid, "/profile"), None);
             }
             done.send(watchdog).unwrap();
         });
@@ -256,14 +322,44 @@ mod tests {
 
     #[test]
     fn latest_report_about_a_browser_counts_until_it_is_stopped() {
-        let messages = [
-            Message::Launched(remains(1, "/first")),
-            Message::Launched(remains(2, "/stopped")),
-            Message::Launched(remains(1, "/latest")),
-            Message::Stopped { pid: 2 },
-        ];
-        let lines = messages.map(|message| serde_json::to_string(&message).unwrap());
-        let text = format!("{}\nnot a message\n", lines.join("\n"));
-        assert_eq!(read_remains(text.as_bytes()), [remains(1, "/latest")]);
+        let (reader, writer) = io::pipe().unwrap();
+        let watchdog = Watchdog::with(Some(Pipe::new(writer.into()).unwrap()));
+        let launch = |pid, profile| watchdog.on_launched(&process(pid, profile), None);
+        watchdog.on_launching(expected("/first"), None);
+        launch(1, "/first");
+        launch(2, "/stopped");
+        launch(1, "/latest");
+        watchdog.on_stopped(2);
+        watchdog.on_launching(expected("/not-started"), None);
+        watchdog.on_not_started(Path::new("/not-started"));
+        watchdog.on_launching(expected("/unreported"), None);
+        drop(watchdog);
+        let left = read_remains(io::BufReader::new(reader));
+        let unreported = remains(Launched::Expected(expected("/unreported")));
+        assert_eq!(left, [launched(1, "/latest"), unreported]);
+        assert_eq!(read_remains(&b"not a message\n"[..]), []);
+    }
+
+    #[tokio::test]
+    async fn browser_of_a_relay_that_was_killed_before_it_noted_the_process_is_stopped() {
+        let (reader, writer) = io::pipe().unwrap();
+        let watchdog = Watchdog::with(Some(Pipe::new(writer.into()).unwrap()));
+        let mut browser = expected("/killed-relay");
+        browser.arguments.push("--headless=new".to_owned());
+        watchdog.on_launching(browser.clone(), None);
+        let mut command = Command::new("sh");
+        command.args(["-c", "sleep 60 & wait", "sh"]);
+        let mut child = command
+            .args(&browser.arguments)
+            .process_group(0)
+            .spawn()
+            .unwrap();
+        // The relay is killed.
+        drop(watchdog);
+        let [left] = <[_; 1]>::try_from(read_remains(io::BufReader::new(reader))).unwrap();
+        tokio::join!(left.clean_up(None, Moment::now()), async {
+            let exited = tokio::task::spawn_blocking(move || child.wait());
+            assert!(!exited.await.unwrap().unwrap().success(), "it was stopped");
+        });
     }
 }

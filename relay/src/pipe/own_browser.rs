@@ -11,6 +11,7 @@ use tokio::process::Command;
 use super::arguments::BrowserArguments;
 use super::client_pipe::{ClientPipe, HangUp};
 use crate::browser::detect::Browser;
+use crate::browser::expected::ExpectedBrowser;
 use crate::browser::launch::RunningBrowser;
 use crate::browser::process::LaunchedProcess;
 use crate::browser::watchdog::Watchdog;
@@ -48,8 +49,16 @@ impl OwnBrowser {
             (profile, Some(folder))
         };
         let headless = arguments.is_headless();
-        let started = start(browser, arguments, client);
+        let is_root = rustix::process::geteuid().is_root();
+        let expected = ExpectedBrowser {
+            profile: profile.clone(),
+            headless,
+            arguments: arguments.complete(is_root),
+        };
+        watchdog.on_launching(expected.clone(), temporary.as_deref());
+        let started = start(browser, &expected.arguments, client);
         let running = started.inspect_err(|_| {
+            watchdog.on_not_started(&profile);
             if let Some(folder) = &temporary {
                 leftovers::remove_now(&home, folder);
             }
@@ -119,17 +128,16 @@ impl OwnBrowser {
 
 fn start(
     browser: &Browser,
-    arguments: BrowserArguments,
+    arguments: &[String],
     client: ClientPipe,
 ) -> Result<RunningBrowser, Error> {
     let failed = |reason| Error::StartBrowser {
         program: browser.path.clone(),
         reason,
     };
-    let is_root = rustix::process::geteuid().is_root();
     let mut command = Command::new(&browser.path);
     command
-        .args(arguments.complete(is_root))
+        .args(arguments)
         .stdin(Stdio::null())
         // A client that is killed kills this process group. The browser is then shut down cleanly.
         .process_group(0)
