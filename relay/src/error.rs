@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::sync::Arc;
 
+use crate::browser::profile_pairing::Unidentified;
 use crate::direct::BrowserUrl;
 
 #[derive(Debug, thiserror::Error)]
@@ -144,9 +145,11 @@ pub enum Error {
     )]
     ExtensionTimeout { seconds: u64 },
     #[error(
-        "The profile of '{name}' is open in a running browser that has not connected. Close that browser, or choose another profile."
+        "The profile of '{name}' is open in a running browser whose extension has not connected. Run `tabwire doctor` to see why, close that browser, or choose another profile."
     )]
     ProfileInUse { name: String },
+    #[error("The profile of '{name}' is open in a running browser {}", describe(*reason))]
+    ProfileUnidentified { name: String, reason: Unidentified },
     #[error(
         "The profile of '{name}' is open in a running browser without a debugging port, or with a fixed one, which Tabwire cannot find. Close that browser, choose another profile, or use the fixed port with `tabwire serve --browser-url http://127.0.0.1:PORT`."
     )]
@@ -229,6 +232,27 @@ impl Error {
     }
 }
 
+/// The rest of a sentence, and the next step.
+fn describe(reason: Unidentified) -> &'static str {
+    match reason {
+        Unidentified::NoExtension => {
+            "without the Tabwire extension. Add the extension with `tabwire install-extension`, close that browser, or choose another profile."
+        }
+        Unidentified::SwitchedOff => {
+            "whose Tabwire extension is switched off. Switch it on in chrome://extensions, close that browser, or choose another profile."
+        }
+        Unidentified::NotPaired => {
+            "whose extension is not paired with this relay. Pair it with `tabwire pair`, close that browser, or choose another profile."
+        }
+        Unidentified::MayBePairedByCode => {
+            "whose extension may be paired by a code, so Tabwire cannot tell which browser it is. If `tabwire status` lists it, clients can use it without a launch. Otherwise pair it with `tabwire pair`, close it, or choose another profile."
+        }
+        Unidentified::SharedFolder => {
+            "whose extension is in a folder that several browsers have loaded, so Tabwire cannot tell which one it is. If `tabwire status` lists it, clients can use it without a launch. Otherwise close it, or choose another profile."
+        }
+    }
+}
+
 fn describe_not_launched(name: Option<&str>, launched: &[String]) -> String {
     match (name, launched) {
         (_, []) => {
@@ -268,6 +292,7 @@ mod tests {
             (Error::BrowserStopped, "`tabwire launch`"),
             (Error::AttachedClosed { name: name() }, "`tabwire launch`"),
             (Error::ProfileWithoutPort { name: name() }, "--browser-url"),
+            (Error::ProfileInUse { name: name() }, "`tabwire doctor`"),
             (Error::NoClientPipe, "`tabwire pipe --script FILE`"),
             (Error::NoClientPipe, "`tabwire cdp-url`"),
             (Error::PipeBrowserGone { reason }, "`tabwire status`"),

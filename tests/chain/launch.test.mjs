@@ -184,7 +184,7 @@ for (const [kind, access] of Object.entries({ extension: [], 'debugging port': [
     }));
 }
 
-test('a launch that fails does not disconnect the user’s own browser', () =>
+test('the user’s own browser survives a launch that fails, and is joined by its profile', () =>
   withRelay([], async ({ home, port, cdpUrl, waitForExtension }) => {
     const own = await startChromium({ relay: { home, port }, name: 'mine' });
     try {
@@ -192,6 +192,11 @@ test('a launch that fails does not disconnect the user’s own browser', () =>
       const client = await connectRaw(cdpUrl);
       await failing(home, 'launch', '/bin/false', '--temp');
       assert.ok((await client.send('Target.getTargets')).targetInfos.length > 0);
+      const { name, ownership, pid } = await launch(home, '--profile', own.profile.path);
+      assert.deepEqual([name, ownership, pid], ['mine', 'attached', own.child.pid]);
+      await tabwire(home, 'stop', 'mine');
+      assert.ok((await client.send('Target.getTargets')).targetInfos.length > 0, 'only released');
+      assert.ok(isRunning(own.child.pid));
       client.kill();
     } finally {
       await own.stop();

@@ -270,6 +270,13 @@ impl Pairings {
         Some(&own.browsers)
     }
 
+    /// The pairing of this secret.
+    pub fn with_secret(&self, secret: &Secret) -> Option<&PairingId> {
+        let mut pairings = self.pairings.iter();
+        let own = pairings.find(|pairing| pairing.secret == *secret)?;
+        Some(&own.id)
+    }
+
     /// Whether a browser has connected with a code, wherever its extension is.
     pub fn has_code_browsers(&self) -> bool {
         let mut codes = self.pairings.iter().filter(|p| p.origin == Origin::Code);

@@ -23,7 +23,7 @@ pub use catalog::{Kind, Package};
 pub use environment::{Environment, System};
 pub use loaded::{LoadedExtension, Off};
 pub use policy::{Effect, Restriction, restrictions};
-pub use user_data::Profile;
+pub use user_data::{Profile, profiles};
 
 use crate::error::Error;
 use catalog::Entry;

@@ -1,19 +1,25 @@
 //! Gets a launched browser with the extension ready: writes and pairs its own copy of the extension,
 //! starts the browser, and waits until that copy has connected. Does not decide when it is stopped.
 
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tabwire_home::control::Ownership;
 use tabwire_home::{Home, PairingId};
 use tokio::task::spawn_blocking;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::bundle::{self, Copy};
 use super::launch::Access;
 use super::owned::Owned;
+use super::profile_pairing::{Unidentified, may_be_exiting, of_running};
 use super::program::{Plan, Program, READY_TIMEOUT, Started};
 use crate::error::Error;
 use crate::registry::{Registry, Switch};
+
+/// How long the watchdog of a relay that was killed may take to stop its browser.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(6);
 
 pub struct ExtensionBrowsers {
     pub home: Home,
@@ -77,7 +83,10 @@ impl ExtensionBrowsers {
                 self.registry.disconnected(last).await;
             }
             // Each time, because the user may have unpaired it.
-            *pairing = self.write_extension(&program.plan).await?;
+            *pairing = match program.open_by() {
+                Some(pid) => Some(self.attach(program, pid).await?),
+                None => self.write_extension(&program.plan).await?,
+            };
         }
         let Some(pairing) = pairing else {
             return Err(Error::BrowserStopped);
@@ -91,6 +100,42 @@ impl ExtensionBrowsers {
         program.on_connected(ownership).await;
         self.owned.insert(pairing, ownership);
         Ok(tabs)
+    }
+
+    /// Uses the browser that has the profile open, with the extension that it has.
+    async fn attach(&self, program: &Program, pid: u32) -> Result<PairingId, Error> {
+        let reason = match self.pairing_of(program, pid).await? {
+            Ok(pairing) => {
+                program.attach(pid).await?;
+                return Ok(pairing);
+            }
+            Err(reason) => reason,
+        };
+        if may_be_exiting(pid) {
+            program.attach(pid).await?;
+            // Then it is launched.
+            if let Ok(exited) = timeout(EXIT_TIMEOUT, program.exited()).await {
+                return Err(exited);
+            }
+        }
+        let name = program.plan.name.clone();
+        Err(Error::ProfileUnidentified { name, reason })
+    }
+
+    async fn pairing_of(
+        &self,
+        program: &Program,
+        pid: u32,
+    ) -> Result<Result<PairingId, Unidentified>, Error> {
+        let pairings = self.home.pairings()?;
+        let profile = program.plan.profile.clone();
+        let own = match &program.plan.access {
+            Access::Extension { folder, .. } => folder.clone(),
+            Access::DebuggingPort => PathBuf::new(),
+        };
+        let finding = spawn_blocking(move || of_running(&profile, pid, &own, &pairings));
+        let found = finding.await;
+        found.map_err(|error| Error::HubEnded(error.to_string()))
     }
 
     /// Whether the user has unpaired the browser.

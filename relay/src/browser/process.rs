@@ -163,7 +163,7 @@ pub fn is_alive(pid: u32) -> bool {
 }
 
 #[cfg(target_os = "linux")]
-fn command_line(pid: u32) -> Option<Vec<String>> {
+pub fn command_line(pid: u32) -> Option<Vec<String>> {
     let bytes = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
     // Chromium's helper processes have rewritten theirs, with spaces instead of zero bytes. They do not
     // count as the browser.
@@ -173,7 +173,7 @@ fn command_line(pid: u32) -> Option<Vec<String>> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn command_line(pid: u32) -> Option<Vec<String>> {
+pub fn command_line(pid: u32) -> Option<Vec<String>> {
     let text = process_status(pid, "command=")?;
     // `ps` does not quote, so a path with a space is split at " --" only.
     Some(text.split(" --").map(|part| format!("--{part}")).collect())

@@ -121,6 +121,25 @@ impl Program {
         if let Some(started) = process.running() {
             return Ok(started);
         }
+        self.clear(process).await?;
+        if let Some(pid) = self.open_by() {
+            return Ok(self.attach_to(process, pid));
+        }
+        if self.was_attached.load(Ordering::Relaxed) {
+            return Err(Error::AttachedClosed {
+                name: self.plan.name.clone(),
+            });
+        }
+        let started = Started {
+            ownership: Ownership::Launched,
+            pid: self.launch(process).await?,
+        };
+        self.log("starting", started.ownership);
+        Ok(started)
+    }
+
+    /// Prepares for another start of the browser.
+    async fn clear(&self, process: &mut Process) -> Result<(), Error> {
         if matches!(process, Process::Closed) {
             return Err(Error::BrowserStopped);
         }
@@ -132,25 +151,31 @@ impl Program {
         if !matches!(process, Process::NotStarted) {
             self.recoveries.fetch_add(1, Ordering::Relaxed);
         }
-        let started = if let Some(pid) = profile::open_by(&self.plan.profile) {
-            *process = Process::Attached(ProcessIdentity::of(pid));
-            Started {
-                ownership: Ownership::Attached,
-                pid,
-            }
-        } else if self.was_attached.load(Ordering::Relaxed) {
-            return Err(Error::AttachedClosed {
-                name: self.plan.name.clone(),
-            });
-        } else {
-            let pid = self.launch(process).await?;
-            Started {
-                ownership: Ownership::Launched,
-                pid,
-            }
-        };
-        self.log("starting", started.ownership);
-        Ok(started)
+        Ok(())
+    }
+
+    /// The process that has the profile open.
+    pub fn open_by(&self) -> Option<u32> {
+        profile::open_by(&self.plan.profile)
+    }
+
+    /// Uses the process that has the profile open, unless the browser is running.
+    pub async fn attach(&self, pid: u32) -> Result<Started, Error> {
+        let mut process = self.process.lock().await;
+        if let Some(started) = process.running() {
+            return Ok(started);
+        }
+        self.clear(&mut process).await?;
+        Ok(self.attach_to(&mut process, pid))
+    }
+
+    fn attach_to(&self, process: &mut Process, pid: u32) -> Started {
+        *process = Process::Attached(ProcessIdentity::of(pid));
+        self.log("starting", Ownership::Attached);
+        Started {
+            ownership: Ownership::Attached,
+            pid,
+        }
     }
 
     /// Logs the state of a browser that is used through its extension. The direct backend has a log of
