@@ -121,6 +121,7 @@ impl Relay {
     /// Accepts nothing more, removes its files, detaches from tabs, and closes every link.
     pub async fn stop(self) {
         tracing::info!("stopping");
+        self.app.launcher.close();
         for task in &self.tasks {
             task.abort();
         }

@@ -223,19 +223,42 @@ test('the first clients share one launch, and nothing runs before', async (t) =>
   });
 });
 
+/** Waits until the log's last lines about the browser's state have these fields. */
+async function untilLogged(home, ...expected) {
+  await until(`the log ends with ${expected}`, async () => {
+    const log = await readFile(path.join(home.path, 'relay.log'), 'utf8');
+    const lines = log.split('\n').filter((line) => line.includes('transportMode="extension"'));
+    const last = lines.slice(-expected.length);
+    const fields = (at) => [expected[at]].flat();
+    if (last.length < expected.length) return false;
+    return last.every((line, at) => fields(at).every((field) => line.includes(field)));
+  });
+}
+
 test('a living client’s next request launches a browser that was killed', () =>
   withRelay(['--launch', CHROMIUM], async ({ home, cdpUrl, waitForExtension }) => {
+    const degraded = ['runtimeState="degraded"', 'disconnectSignals="ConnectionClosed'];
     const client = await connectRaw(cdpUrl);
     await client.send('Target.getTargets');
+    await untilLogged(
+      home,
+      ['runtimeState="starting" ownership="launched"', `userDataDir=${home.path}`],
+      'runtimeState="connected"',
+    );
     await killBrowser(await browserPid(home));
     await waitForExtension(false);
     const { targetInfos } = await client.send('Target.getTargets');
     assert.equal(targetInfos.length, 1);
+    await untilLogged(home, degraded, 'recoveryAttempt=1 shortCircuitBrowserClose=false', [
+      'runtimeState="connected"',
+      'recoveryAttempt=1 recoveryResult="relaunched"',
+    ]);
     // A client that leaves needs no browser.
     await killBrowser(await browserPid(home));
     await waitForExtension(false);
     await client.send('Browser.close');
     assert.deepEqual(await runningBrowsers(home), []);
+    await untilLogged(home, degraded, 'shortCircuitBrowserClose=true');
   }));
 
 test('never gives a launched browser the name of the user’s own', () =>

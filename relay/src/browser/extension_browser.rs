@@ -34,7 +34,7 @@ impl ExtensionBrowsers {
     /// nothing is stopped.
     pub async fn ready(
         &self,
-        program: &Program,
+        program: &Arc<Program>,
         pairing: &mut Option<PairingId>,
         switch: Switch,
     ) -> Result<usize, Error> {
@@ -45,15 +45,20 @@ impl ExtensionBrowsers {
             Ok(outcome) => outcome,
             Err(_) => Err(timed_out(program).await),
         };
-        if outcome.is_err() && program.running().await != before {
-            program.stop().await;
+        if let Err(error) = &outcome {
+            let running = program.running().await;
+            let ownership = running.map_or(Ownership::Launched, |own| own.ownership);
+            program.log(|log| log.recovery_failed(ownership, error));
+            if running != before {
+                program.stop().await;
+            }
         }
         outcome
     }
 
     async fn ready_again(
         &self,
-        program: &Program,
+        program: &Arc<Program>,
         pairing: &mut Option<PairingId>,
         switch: Switch,
     ) -> Result<usize, Error> {
@@ -69,7 +74,7 @@ impl ExtensionBrowsers {
 
     async fn ready_once(
         &self,
-        program: &Program,
+        program: &Arc<Program>,
         pairing: &mut Option<PairingId>,
         switch: Switch,
     ) -> Result<usize, Error> {
@@ -93,12 +98,12 @@ impl ExtensionBrowsers {
         };
         self.registry.prefer(pairing, switch);
         let Started { ownership, .. } = program.start().await?;
+        self.owned.insert(pairing, ownership, program.clone());
         let tabs = tokio::select! {
             tabs = self.registry.ready(pairing) => tabs,
             error = program.exited() => return Err(error),
         };
         program.on_connected(ownership).await;
-        self.owned.insert(pairing, ownership);
         Ok(tabs)
     }
 

@@ -20,7 +20,7 @@ use super::owned::Owned;
 use super::program::{Program, Started};
 use super::watchdog::Watchdog;
 use super::{detect, leftovers, reserved};
-use crate::direct;
+use crate::direct::{self, StrongSignal};
 use crate::error::Error;
 use crate::registry::{Entry, Registry, Switch};
 use crate::shared_work::SharedWork;
@@ -73,6 +73,23 @@ impl Launcher {
     /// Who started the browser of this pairing. `None` for one that the user has opened.
     pub fn ownership(&self, pairing: &PairingId) -> Option<Ownership> {
         self.extensions.owned.get(pairing)
+    }
+
+    /// The extension of a browser has connected.
+    pub fn on_extension_opened(&self, name: &str, pairing: Option<&PairingId>) {
+        self.extensions.owned.log_opened(name, pairing);
+    }
+
+    /// The extension of a browser is not connected any more.
+    pub fn on_extension_lost(&self, name: &str, pairing: Option<&PairingId>, signal: StrongSignal) {
+        if !self.launching.is_closed() {
+            self.extensions.owned.log_lost(name, pairing, signal);
+        }
+    }
+
+    /// The relay is stopping. Nothing can be launched any more.
+    pub fn close(&self) {
+        self.launching.close();
     }
 
     /// The browsers, with their current names. Locked until it is dropped.
@@ -296,7 +313,7 @@ impl Launcher {
 
     /// Stops every browser that this relay launched. Nothing can be launched any more.
     pub async fn stop_all(&self) {
-        self.launching.close();
+        self.close();
         let mut browsers = self.browsers.lock().await;
         self.forget_all(&mut browsers).await;
     }

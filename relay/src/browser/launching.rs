@@ -101,6 +101,10 @@ impl Launching {
         }
     }
 
+    pub fn is_closed(&self) -> bool {
+        self.lock().is_closed
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -20,6 +20,7 @@ mod profile_holder;
 pub mod profile_pairing;
 pub mod program;
 mod reserved;
+mod state_log;
 mod user_arguments;
 pub mod watchdog;
 mod worker_script;

@@ -6,7 +6,7 @@ mod port;
 use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tabwire_home::control::Ownership;
@@ -17,6 +17,7 @@ use super::detect::Browser;
 use super::launch::{Access, Launch, RunningBrowser};
 use super::process::{LaunchedProcess, ProcessIdentity};
 use super::profile;
+use super::state_log::StateLog;
 use super::watchdog::Watchdog;
 use crate::error::Error;
 
@@ -30,8 +31,8 @@ pub struct Program {
     watchdog: Arc<Watchdog>,
     /// Locked while the browser is started or stopped.
     process: Mutex<Process>,
-    /// How often the browser had to be started again because it had gone by itself.
-    recoveries: AtomicU32,
+    /// `None` for the direct backend, which has a log of its own.
+    log: Option<StateLog>,
     /// A browser that the user had opened was used. Clients must not get another one in its place, which
     /// would count as launched, on the user's own profile.
     was_attached: AtomicBool,
@@ -73,10 +74,15 @@ pub struct Started {
 impl Program {
     pub fn new(plan: Plan, watchdog: Arc<Watchdog>) -> Self {
         Self {
+            log: match plan.access {
+                Access::Extension { .. } => {
+                    Some(StateLog::new(plan.name.clone(), plan.profile.clone()))
+                }
+                Access::DebuggingPort => None,
+            },
             plan,
             watchdog,
             process: Mutex::new(Process::NotStarted),
-            recoveries: AtomicU32::new(0),
             was_attached: AtomicBool::new(false),
             closing: watch::Sender::new(0),
         }
@@ -121,25 +127,23 @@ impl Program {
         if let Some(started) = process.running() {
             return Ok(started);
         }
-        self.clear(process).await?;
+        let is_again = self.clear(process).await?;
         if let Some(pid) = self.open_by() {
-            return Ok(self.attach_to(process, pid));
+            return Ok(self.attach_to(process, pid, is_again));
         }
         if self.was_attached.load(Ordering::Relaxed) {
             return Err(Error::AttachedClosed {
                 name: self.plan.name.clone(),
             });
         }
-        let started = Started {
-            ownership: Ownership::Launched,
-            pid: self.launch(process).await?,
-        };
-        self.log("starting", started.ownership);
-        Ok(started)
+        let ownership = Ownership::Launched;
+        self.log(|log| log.starting(ownership, is_again));
+        let pid = self.launch(process).await?;
+        Ok(Started { ownership, pid })
     }
 
-    /// Prepares for another start of the browser.
-    async fn clear(&self, process: &mut Process) -> Result<(), Error> {
+    /// Prepares for another start of the browser. Returns whether it had gone by itself.
+    async fn clear(&self, process: &mut Process) -> Result<bool, Error> {
         if matches!(process, Process::Closed) {
             return Err(Error::BrowserStopped);
         }
@@ -148,10 +152,7 @@ impl Program {
             running.stop(ended).await;
             self.watchdog.on_stopped(ended.pid());
         }
-        if !matches!(process, Process::NotStarted) {
-            self.recoveries.fetch_add(1, Ordering::Relaxed);
-        }
-        Ok(())
+        Ok(!matches!(process, Process::NotStarted))
     }
 
     /// The process that has the profile open.
@@ -165,35 +166,22 @@ impl Program {
         if let Some(started) = process.running() {
             return Ok(started);
         }
-        self.clear(&mut process).await?;
-        Ok(self.attach_to(&mut process, pid))
+        let is_again = self.clear(&mut process).await?;
+        Ok(self.attach_to(&mut process, pid, is_again))
     }
 
-    fn attach_to(&self, process: &mut Process, pid: u32) -> Started {
+    fn attach_to(&self, process: &mut Process, pid: u32, is_again: bool) -> Started {
+        let ownership = Ownership::Attached;
         *process = Process::Attached(ProcessIdentity::of(pid));
-        self.log("starting", Ownership::Attached);
-        Started {
-            ownership: Ownership::Attached,
-            pid,
-        }
+        self.log(|log| log.starting(ownership, is_again));
+        Started { ownership, pid }
     }
 
-    /// Logs the state of a browser that is used through its extension. The direct backend has a log of
-    /// its own.
-    fn log(&self, state: &str, ownership: Ownership) {
-        if matches!(self.plan.access, Access::DebuggingPort) {
-            return;
+    /// What is logged about a browser that is used through its extension.
+    pub fn log(&self, write: impl FnOnce(&StateLog)) {
+        if let Some(log) = &self.log {
+            write(log);
         }
-        let recoveries = self.recoveries.load(Ordering::Relaxed);
-        tracing::info!(
-            browser = self.plan.name,
-            transportMode = "extension",
-            runtimeState = state,
-            ownership = ownership.name(),
-            userDataDir = %self.plan.profile.display(),
-            recoveryAttempt = (recoveries > 0).then_some(recoveries),
-            "launched browser",
-        );
     }
 
     /// From the moment it is started, the browser is in `process`: if this future is dropped, it can
@@ -235,7 +223,7 @@ impl Program {
 
     /// Call this when the browser's extension has connected.
     pub async fn on_connected(&self, ownership: Ownership) {
-        self.log("connected", ownership);
+        self.log(|log| log.connected(ownership));
         self.note_ready(ownership);
         self.note_executable(&mut *self.process.lock().await).await;
     }
@@ -326,7 +314,7 @@ impl Program {
 
     async fn stop_process(&self, process: &mut Process) {
         if let Process::Launched(running, launched) = process {
-            self.log("closing", Ownership::Launched);
+            self.log(|log| log.closing(Ownership::Launched));
             running.stop(launched).await;
             self.watchdog.on_stopped(launched.pid());
         }

@@ -29,5 +29,6 @@ mod url;
 pub use browser::{Browser, Found, Launcher};
 pub use hub::{OnFailure, Start, start};
 pub use port::{check_owner, is_browser};
+pub use runtime::{DisconnectSignals, Runtime, State, StrongSignal};
 pub use upstream::Limits;
 pub use url::BrowserUrl;

@@ -63,15 +63,18 @@ pub enum StrongSignal {
     NotOpened,
     /// The browser does not read what it is sent.
     NotReading,
+    /// The relay closed it, for example because the extension did not respond.
+    ByRelay,
 }
 
 impl StrongSignal {
-    fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Closed => "ConnectionClosed",
             Self::Failed => "ConnectionClosedPrematurely",
             Self::NotOpened => "ConnectionNotOpened",
             Self::NotReading => "ConnectionNotReading",
+            Self::ByRelay => "ConnectionClosedByRelay",
         }
     }
 }
@@ -112,6 +115,10 @@ impl Runtime {
 
     pub fn attempts(&self) -> u32 {
         self.attempts
+    }
+
+    pub fn is_recovering(&self) -> bool {
+        self.is_recovering
     }
 
     /// The browser's port answers. Returns whether it did not before.

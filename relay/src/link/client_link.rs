@@ -204,7 +204,7 @@ async fn run(
     let opened = ToHub::ClientOpened(client, to, outbox.clone());
     let _ = hub.send(opened).await;
     let to_hub = |text| ToHub::ClientText(client, text);
-    let closing = socket::run(socket, (&outbox, drain), limits.silence, &hub, to_hub).await;
+    let (_, closing) = socket::run(socket, (&outbox, drain), limits.silence, &hub, to_hub).await;
     let _ = hub.send(ToHub::ClientClosed(client)).await;
     let reason = outbox.abort_reason();
     tracing::info!(%client, reason, "client disconnected");

@@ -11,10 +11,11 @@ use tokio::time::timeout;
 use super::authenticate::{self, Admission, MAX_INTRODUCTION, MAX_UNPROVEN_MESSAGE};
 use super::lobby::Guest;
 use super::outbox::outbox;
-use super::socket;
+use super::socket::{self, Ended};
 use super::upgrade::{ExtensionUpgrade, Reader, Writer};
 use super::websocket::{Close, Outgoing};
 use crate::app::App;
+use crate::direct::StrongSignal;
 use crate::hub::ToHub;
 
 /// How long a connection may take to prove who it is.
@@ -102,6 +103,8 @@ async fn serve(
         let close = Close::new(SLOT_TAKEN, "Another connection has taken the slot.");
         return refuse((reader, writer), close).await;
     }
+    let pairing = identity.pairing.as_ref();
+    app.launcher.on_extension_opened(&name, pairing);
     let (hub, link) = (entry.hub.for_extension(), slot.link);
     let opened = ToHub::ExtensionOpened {
         link,
@@ -112,10 +115,25 @@ async fn serve(
     let _ = hub.send(opened).await;
     let to_hub = |text| ToHub::ExtensionText(link, text);
     // The core pings extensions, because Chrome does not tell them of WebSocket pings.
-    let closing = socket::run((reader, writer), (&outbox, drain), None, &hub, to_hub).await;
+    let (ended, closing) =
+        socket::run((reader, writer), (&outbox, drain), None, &hub, to_hub).await;
+    // A newer connection may have taken the place of this one.
+    let holder = entry.connections.extension_link();
+    if holder.is_none_or(|holder| holder == link) {
+        let signal = signal(ended);
+        app.launcher.on_extension_lost(&name, pairing, signal);
+    }
     drop(slot);
     let _ = hub.send(ToHub::ExtensionClosed(link)).await;
     let reason = outbox.abort_reason();
     tracing::info!(browser = name, reason, "extension disconnected");
     closing
+}
+
+fn signal(ended: Ended) -> StrongSignal {
+    match ended {
+        Ended::ByPeer => StrongSignal::Closed,
+        Ended::Failed => StrongSignal::Failed,
+        Ended::ByRelay => StrongSignal::ByRelay,
+    }
 }

@@ -21,6 +21,17 @@ const MESSAGE_TOO_BIG: u16 = 1009;
 /// How long to wait for a peer to close its end.
 const CLOSING_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// How a connection was closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// The peer closed it in an orderly way.
+    ByPeer,
+    /// It ended without a close frame, or the peer broke the protocol.
+    Failed,
+    /// The relay closed it.
+    ByRelay,
+}
+
 /// Returns when the connection is closed, with the socket if the peer may not know of it yet.
 /// `silence`: how long the peer may be silent.
 pub async fn run<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
@@ -29,14 +40,19 @@ pub async fn run<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     silence: Option<Duration>,
     hub: &ToInbox,
     to_hub: impl Fn(String) -> ToHub,
-) -> Option<(Reader<R>, Writer<W>)> {
+) -> (Ended, Option<(Reader<R>, Writer<W>)>) {
     let heard = reader.heard();
-    let mut peer_knows = false;
+    let mut ended = Ended::ByRelay;
     let read = async {
         let Some((code, reason)) = read(&mut reader, outbox, hub, to_hub).await else {
+            ended = Ended::Failed;
             return;
         };
-        peer_knows = reason.is_empty();
+        ended = if reason.is_empty() {
+            Ended::ByPeer
+        } else {
+            Ended::Failed
+        };
         // The writer ends the connection, after the close frame.
         outbox.abort(code, &reason);
         std::future::pending::<()>().await;
@@ -57,7 +73,12 @@ pub async fn run<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
         () = listen => false,
         close_written = drain.run(&mut writer) => close_written,
     };
-    (is_closing && !peer_knows).then_some((reader, writer))
+    if ended == Ended::ByRelay && !is_closing && outbox.abort_reason().is_none() {
+        ended = Ended::Failed;
+    }
+    let peer_knows = ended == Ended::ByPeer;
+    let closing = (is_closing && !peer_knows).then_some((reader, writer));
+    (ended, closing)
 }
 
 /// Lets the peer read why its connection was closed. If it is still writing when the socket is

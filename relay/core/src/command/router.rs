@@ -164,6 +164,13 @@ impl Core {
             }
             return Err(self.absence());
         }
+        if self.world.link.is_absent() {
+            tracing::info!(
+                transportMode = "extension",
+                shortCircuitBrowserClose = true,
+                "Browser.close answered without a browser",
+            );
+        }
         match (cdp::domain(&request.method), target) {
             ("Target", _) => self.handle_target(caller, target, &request),
             ("Browser", _) | (_, Target::Browser) => self.handle_browser(caller, target, &request),
