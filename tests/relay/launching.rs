@@ -191,9 +191,13 @@ async fn clients_share_the_outcome_of_a_launch_that_fails() {
         let relay = Relay::start(&[&["--launch", path], direct].concat()).await;
         let authorization = format!("Bearer {}", relay.token());
         let headers = [("Authorization", authorization.as_str())];
-        let get = || http::get(relay.port, "/json/version", &headers);
-        let responses = tokio::join!(get(), get(), get());
-        for response in [responses.0, responses.1, responses.2] {
+        let get = |path| http::get(relay.port, path, &headers);
+        let responses = tokio::join!(
+            get("/json/version"),
+            get("/json/list"),
+            http::upgrade(relay.port, "/cdp", &headers)
+        );
+        for response in [responses.0, responses.1, responses.2.1] {
             assert_eq!(response.status, 503);
             assert!(
                 response.body.contains("exit status: 3"),
