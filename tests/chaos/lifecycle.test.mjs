@@ -9,7 +9,7 @@ import { once } from 'node:events';
 import { readFile, readdir } from 'node:fs/promises';
 import net from 'node:net';
 import path from 'node:path';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import { promisify } from 'node:util';
 
 import {
@@ -23,9 +23,16 @@ import { CHROMIUM, isRunning, startRelay, temporaryFolder, until } from '../harn
 import { startPipe } from '../harness/pipe_client.mjs';
 import { connectRaw } from '../harness/raw_client.mjs';
 import { times } from './counts.mjs';
+import { middleAndWorst, reportRow } from './report.mjs';
 
 const run = promisify(execFile);
 const TIMEOUT = { timeout: 600_000 };
+
+/** The folder for temporary files of everything that these tests start. */
+const temporary = await temporaryFolder('lifecycle');
+process.env.TMPDIR = temporary.path;
+after(() => temporary.remove());
+
 const KINDS = { extension: [], 'debugging port': ['--launch-direct'] };
 
 /** The children of a relay: its watchdog, and the browsers that it launched. */
@@ -64,9 +71,14 @@ async function pairedTemporary(home) {
 /** What a home keeps on purpose. */
 const KEPT = ['auth-token', 'launched', 'paired.json', 'paired.lock', 'relay.log', 'temporary'];
 
-/** Fails unless nothing is in the home that does not belong there. */
+/** Fails unless nothing is in the home that does not belong there, and nothing else was left anywhere. */
 async function assertOnlyKept(home) {
   const names = await readdir(home.path);
+  assert.deepEqual(
+    await readdir(temporary.path),
+    [path.basename(home.path)],
+    'nothing is left among the temporary files',
+  );
   assert.deepEqual(
     names.filter((name) => !KEPT.includes(name)),
     [],
@@ -87,6 +99,16 @@ async function assertNothingLeft(home, port, pids) {
   await assertOnlyKept(home);
 }
 
+/** Records that a fault left nothing behind, which was checked each time. */
+function reportNothingLeft(fault, measured = []) {
+  reportRow({
+    fault,
+    asked: 'no process, profile, file or port left',
+    measured: [...measured, 'nothing left'].join(', '),
+    met: true,
+  });
+}
+
 for (const [kind, args] of Object.entries(KINDS)) {
   const cycles = times({ short: 2, full: 25 });
 
@@ -102,8 +124,11 @@ for (const [kind, args] of Object.entries(KINDS)) {
       });
       const pids = new Set([relay.child.pid]);
       const client = await connectRaw(relay.cdpUrl);
+      const answered = [];
       for (let cycle = 0; cycle < cycles; cycle += 1) {
+        const from = performance.now();
         const { targetInfos } = await client.send('Target.getTargets');
+        if (cycle > 0) answered.push(performance.now() - from);
         assert.ok(targetInfos.length > 0, `cycle ${cycle}`);
         const pid = await browserPid(home);
         assert.ok(!pids.has(pid), `cycle ${cycle}: a new browser`);
@@ -118,27 +143,48 @@ for (const [kind, args] of Object.entries(KINDS)) {
       await relay.stop({ keepHome: true });
       await assertNothingLeft(home, relay.port, [...pids]);
       await home.remove();
+      const { middle, worst } = middleAndWorst(answered);
+      reportNothingLeft(`browser with the ${kind} killed and launched again, ${cycles}×`, [
+        `next command answered ${middle.toFixed(0)} ms after it was sent (worst ${worst.toFixed(0)} ms)`,
+      ]);
     },
   );
 
   const kills = times({ short: 1, full: 10 });
 
-  test(`${kills} times: a relay with a browser with the ${kind} is killed`, TIMEOUT, async () => {
+  test(`${kills} times: a relay with browsers with the ${kind} is killed`, TIMEOUT, async () => {
     const home = await temporaryFolder('chaos');
     const direct = args.length > 0 ? ['--direct'] : [];
     for (let kill = 0; kill < kills; kill += 1) {
-      const relay = await startRelay({ home, env: { DISPLAY: '' } });
-      // The same name each time: it has to be free again.
-      const launch = ['launch', CHROMIUM, '--temp', '--name', 'work', ...direct, '--json'];
-      const { pid } = JSON.parse((await tabwire(home, ...launch)).stdout);
-      assert.ok(isBrowserRunning(pid));
+      const relay = await startRelay({
+        home,
+        args: ['--browsers', 'many'],
+        env: { DISPLAY: '' },
+      });
+      // The same names each time: they have to be free again, and the kept profile closed.
+      const browsers = [];
+      for (const profile of [
+        ['--name', 'work', '--temp'],
+        ['--name', 'kept'],
+      ]) {
+        const launched = await tabwire(home, 'launch', CHROMIUM, ...profile, ...direct, '--json');
+        const { pid, ownership } = JSON.parse(launched.stdout);
+        assert.equal(ownership, 'launched', `kill ${kill}: ${profile}`);
+        assert.ok(isBrowserRunning(pid));
+        browsers.push(pid);
+      }
       const pids = [relay.child.pid, ...(await childrenOf(relay.child.pid))];
-      assert.ok(pids.length >= 3, 'relay, watchdog and browser');
+      assert.ok(pids.length >= 4, 'relay, watchdog and browsers');
       relay.child.kill('SIGKILL');
-      await untilBrowserGone(pid);
+      await Promise.all(browsers.map(untilBrowserGone));
       await assertNothingLeft(home, relay.port, pids);
+      const kept = await readdir(path.join(home.path, 'launched'));
+      assert.deepEqual(kept, ['kept'], 'the profile that is kept');
     }
     await home.remove();
+    reportNothingLeft(
+      `relay killed with 2 browsers with the ${kind}, ${kills}×, one with a temporary profile`,
+    );
   });
 }
 
@@ -159,4 +205,5 @@ test(`${pipes} times: a pipe with a browser is killed`, TIMEOUT, async () => {
     await assertOnlyKept(home);
   }
   await home.remove();
+  reportNothingLeft(`pipe killed with its browser, ${pipes}×`);
 });
