@@ -88,6 +88,7 @@ impl Relay {
         self.input(Input::ExtensionOpened {
             install_id: "a",
             browser: tabwire_core::handshake::Browser::unknown(),
+            launch_timeout: None,
         });
     }
 

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use axum::http::StatusCode;
-use tabwire_home::{Home, cdp_url};
+use tabwire_home::{Home, PairingId, cdp_url};
 use tokio::sync::{Notify, mpsc};
 
 use crate::browser::launcher::Launcher;
+use crate::browser::program::READY_TIMEOUT;
 use crate::config::Config;
 use crate::direct;
 use crate::error::Error;
@@ -65,11 +67,19 @@ impl App {
     pub async fn browser(&self, name: Option<&str>) -> Result<Entry, Refusal> {
         let found = self.registry.find(name);
         let is_ready = |entry: &Entry| entry.connections.extension_ready.load(Ordering::Relaxed);
-        if found.as_ref().is_ok_and(is_ready) || !self.launcher.launches(name) {
+        if found.as_ref().is_ok_and(is_ready) {
+            return found.map_err(|reason| not_found(&reason));
+        }
+        let own = found
+            .as_ref()
+            .ok()
+            .and_then(|own| own.connections.pairing());
+        let own = own.filter(|own| self.launcher.relaunches(own));
+        if own.is_none() && !self.launcher.launches(name) {
             return found.map_err(|reason| not_found(&reason));
         }
         let launcher = self.launcher.clone();
-        let outcome = on_its_own(async move { launcher.ensure().await }).await;
+        let outcome = on_its_own(async move { launcher.ensure_for(own.as_ref()).await }).await;
         outcome.map_err(|error| {
             let error = format!("Cannot start a browser. {error}");
             refusal(StatusCode::SERVICE_UNAVAILABLE, &error)
@@ -87,6 +97,13 @@ impl App {
             entry = self.registry.proven(name) => Ok(entry),
             found = self.browser(name) => found,
         }
+    }
+
+    /// How long the relay may take to launch a browser again. `None`: it does not.
+    pub fn launch_timeout(&self, pairing: Option<&PairingId>) -> Option<Duration> {
+        let relaunches = pairing.is_some_and(|own| self.launcher.relaunches(own));
+        let own = relaunches.then_some(READY_TIMEOUT);
+        own.or(self.config.core.launch_timeout)
     }
 
     /// Contains the token: never log it. `None` while there is no usable token.

@@ -47,6 +47,7 @@ pub enum ToHub {
         outbox: Outbox,
         install_id: String,
         browser: Browser,
+        launch_timeout: Option<Duration>,
     },
     ExtensionText(u64, String),
     ExtensionClosed(u64),
@@ -247,6 +248,7 @@ impl Hub {
                 outbox,
                 install_id,
                 browser,
+                launch_timeout,
             } => {
                 self.extension = Some(Extension {
                     link,
@@ -256,6 +258,7 @@ impl Hub {
                 self.feed(Input::ExtensionOpened {
                     install_id: &install_id,
                     browser,
+                    launch_timeout,
                 });
             }
             ToHub::ExtensionText(link, text) if self.is_extension(link) => {

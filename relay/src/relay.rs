@@ -183,7 +183,8 @@ async fn handle_reports(
         };
         let app = app.clone();
         tokio::spawn(async move {
-            if let Err(error) = app.launcher.ensure().await
+            let pairing = hub.upgrade().and_then(|hub| app.registry.pairing_of(&hub));
+            if let Err(error) = app.launcher.ensure_for(pairing.as_ref()).await
                 && let Some(hub) = hub.upgrade()
             {
                 let _ = hub.send(ToHub::LaunchFailed(error.to_string())).await;

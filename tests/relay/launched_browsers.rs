@@ -24,13 +24,13 @@ use crate::launching::{Program, is_running, to_pid, token};
 const WITH_EXTENSION: &str = r#"for a; do case $a in --load-extension=*) echo "${a#*=}" > "$0.extension";; esac; done; sleep 600 & wait"#;
 
 /// A browser's program, and the relay that launches it.
-struct Browsers {
-    relay: Relay,
-    program: Program,
+pub struct Browsers {
+    pub relay: Relay,
+    pub program: Program,
 }
 
 impl Browsers {
-    async fn new(arguments: &[&str]) -> Self {
+    pub async fn new(arguments: &[&str]) -> Self {
         Self {
             program: Program::new(WITH_EXTENSION),
             relay: Relay::start(arguments).await,
@@ -38,21 +38,21 @@ impl Browsers {
     }
 
     /// Launched when a client needs it.
-    async fn on_demand() -> Self {
+    pub async fn on_demand() -> Self {
         let program = Program::new(WITH_EXTENSION);
         let relay = Relay::start(&["--launch", &program.path.display().to_string()]).await;
         Self { relay, program }
     }
 
     /// Returns when the program was started this often.
-    async fn until_started(&self, count: usize) -> u32 {
+    pub async fn until_started(&self, count: usize) -> u32 {
         until("the browser was started", async || {
             self.program.pids().get(count.checked_sub(1)?).copied()
         })
         .await
     }
 
-    fn options(&self, profile: ProfileChoice, name: Option<&str>) -> LaunchOptions {
+    pub fn options(&self, profile: ProfileChoice, name: Option<&str>) -> LaunchOptions {
         LaunchOptions {
             browser: Some(self.program.path.display().to_string()),
             name: name.map(str::to_owned),
@@ -75,7 +75,7 @@ impl Browsers {
     }
 
     /// The extension of the browser that was started last connects.
-    async fn connect(&self, install: u32) -> ScriptedExtension {
+    pub async fn connect(&self, install: u32) -> ScriptedExtension {
         let file = self.program.path.with_extension("extension");
         let folder = until("the browser has its extension", async || {
             let text = fs::read_to_string(&file).ok()?;
@@ -94,7 +94,7 @@ impl Browsers {
         ScriptedExtension::open_as(relay, &own, EXTENSION_ID, &[tab(1)]).await
     }
 
-    async fn launch(
+    pub async fn launch(
         &self,
         options: LaunchOptions,
         install: u32,
@@ -104,7 +104,7 @@ impl Browsers {
         (report(outcome).await, extension)
     }
 
-    async fn stop(&self, name: &str) -> Result<(), String> {
+    pub async fn stop(&self, name: &str) -> Result<(), String> {
         let token = token(&self.relay);
         let stopped = control::stop_browser(self.relay.port, &token, Some(name));
         stopped.await.map(drop).map_err(|error| error.to_string())
@@ -121,45 +121,8 @@ impl Browsers {
     }
 }
 
-async fn report(outcome: JoinHandle<io::Result<LaunchReport>>) -> LaunchReport {
+pub async fn report(outcome: JoinHandle<io::Result<LaunchReport>>) -> LaunchReport {
     within("the launch ends", outcome).await.unwrap().unwrap()
-}
-
-#[tokio::test]
-async fn client_is_connected_while_the_browser_launched_for_it_lists_its_tabs() {
-    let browsers = Browsers::on_demand().await;
-    let starting = async {
-        let extension = browsers.connect(1).await;
-        extension.hold("listTabs");
-        extension
-    };
-    let (mut client, mut extension) = tokio::join!(Client::connect(&browsers.relay), starting);
-    let list = extension.held_call("listTabs").await;
-    let targets = client.send(None, "Target.getTargets", json!({})).await;
-    extension.reply(&list, json!({ "tabs": [tab(1)] })).await;
-    let targets = client.reply_to(targets).await.unwrap();
-    assert_eq!(targets["targetInfos"].as_array().unwrap().len(), 1);
-}
-
-#[tokio::test]
-async fn client_that_waits_for_a_launch_that_hangs_gets_the_restarted_browser() {
-    let browsers = Browsers::on_demand().await;
-    let connecting = Client::connect(&browsers.relay);
-    let (mut client, extension) = tokio::join!(connecting, browsers.connect(1));
-    browsers.relay.until_extension(true).await;
-    let first = browsers.until_started(1).await;
-    kill_process_group(to_pid(first), Signal::KILL).unwrap();
-    extension.drop_connection().await;
-    browsers.relay.until_extension(false).await;
-    let targets = client.send(None, "Target.getTargets", json!({})).await;
-    browsers.until_started(2).await;
-    let (port, token) = (browsers.relay.port, token(&browsers.relay));
-    let restarting = tokio::spawn(async move { control::restart(port, &token, None).await });
-    let third = browsers.until_started(3).await;
-    let _extension = browsers.connect(1).await;
-    assert_eq!(report(restarting).await.pid, third);
-    let targets = client.reply_to(targets).await.unwrap();
-    assert_eq!(targets["targetInfos"].as_array().unwrap().len(), 1);
 }
 
 #[tokio::test]

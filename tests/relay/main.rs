@@ -33,6 +33,7 @@ mod pairing;
 mod peers;
 mod proofs;
 mod record;
+mod relaunching;
 mod replies;
 mod secrecy;
 #[cfg(target_os = "linux")]

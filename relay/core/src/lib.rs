@@ -87,7 +87,8 @@ impl Core {
             Input::ExtensionOpened {
                 install_id,
                 browser,
-            } => self.on_extension_opened(install_id, browser),
+                launch_timeout,
+            } => self.on_extension_opened(install_id, browser, launch_timeout),
             Input::LaunchFailed(reason) => self.world.link.fail_launch(reason),
             Input::ExtensionText(text) => self.on_extension_text(text),
             Input::ExtensionClosed => self.on_extension_closed(),

@@ -28,6 +28,10 @@ impl Owned {
         self.lock().get(pairing).map(|(ownership, _)| *ownership)
     }
 
+    pub fn program(&self, pairing: &PairingId) -> Option<Arc<Program>> {
+        self.lock().get(pairing).map(|(_, program)| program.clone())
+    }
+
     pub fn log_opened(&self, name: &str, pairing: Option<&PairingId>) {
         match self.find(pairing) {
             Some((ownership, program)) => program.log(|log| log.extension_opened(ownership)),

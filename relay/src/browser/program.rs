@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use tabwire_home::control::Ownership;
+use tabwire_home::control::{LaunchReport, Ownership};
 use tokio::sync::{Mutex, watch};
 use tokio::task::spawn_blocking;
 
@@ -20,6 +20,7 @@ use super::profile;
 use super::state_log::StateLog;
 use super::watchdog::Watchdog;
 use crate::error::Error;
+use crate::shared_work::SharedWork;
 
 /// How long a browser may take until it can be used.
 pub const READY_TIMEOUT: Duration = Duration::from_secs(15);
@@ -31,6 +32,8 @@ pub struct Program {
     watchdog: Arc<Watchdog>,
     /// Locked while the browser is started or stopped.
     process: Mutex<Process>,
+    /// The launch that clients wait for.
+    pub relaunching: SharedWork<LaunchReport>,
     /// `None` for the direct backend, which has a log of its own.
     log: Option<StateLog>,
     /// A browser that the user had opened was used. Clients must not get another one in its place, which
@@ -82,6 +85,7 @@ impl Program {
             },
             plan,
             watchdog,
+            relaunching: SharedWork::default(),
             process: Mutex::new(Process::NotStarted),
             was_attached: AtomicBool::new(false),
             closing: watch::Sender::new(0),

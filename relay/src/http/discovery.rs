@@ -38,16 +38,12 @@ pub async fn status(State(app): State<Arc<App>>) -> Json<RelayStatus> {
     let is_ready = |entry: &&Entry| entry.connections.extension_ready.load(Ordering::Relaxed);
     let pages = |entry: &Entry| entry.connections.pages.load(Ordering::Relaxed);
     let browsers = entries.iter().filter(is_ready).count();
-    let is_launchable = |entry: &Entry| {
-        let direct = entry.direct.as_ref();
-        direct.is_some_and(|browser| browser.is_launchable())
-    };
     Json(RelayStatus {
         status: "ok".to_owned(),
         mode: app.config.client_mode.name().to_owned(),
         extension: browsers > 0,
         browsers,
-        launches: app.launcher.is_on_demand() || entries.iter().any(is_launchable),
+        launches: app.launcher.is_on_demand() || entries.iter().any(|own| is_launchable(&app, own)),
         targets: entries.iter().map(pages).sum(),
         clients: app.registry.client_count(),
         open_port: app.registry.open_port(),
@@ -78,6 +74,15 @@ pub async fn browsers(State(app): State<Arc<App>>) -> Json<Vec<BrowserReport>> {
     Json(join_all(reports).await.into_iter().flatten().collect())
 }
 
+/// Whether the browser is launched again when a client needs it.
+fn is_launchable(app: &App, entry: &Entry) -> bool {
+    if let Some(direct) = &entry.direct {
+        return direct.is_launchable();
+    }
+    let pairing = entry.connections.pairing();
+    pairing.is_some_and(|own| app.launcher.relaunches(&own))
+}
+
 /// `None` for an entry that no browser has taken yet.
 async fn report(app: &App, entry: &Entry) -> Option<BrowserReport> {
     let connections = &entry.connections;
@@ -95,10 +100,8 @@ async fn report(app: &App, entry: &Entry) -> Option<BrowserReport> {
         clients: connections.clients.report(None, true).connected,
         connected: is_connected,
         paused: connections.paused.load(Ordering::Relaxed),
-        launches: match &entry.direct {
-            Some(direct) => direct.is_launchable(),
-            None => app.launcher.launches(Some(&name)),
-        },
+        launches: is_launchable(app, entry)
+            || (entry.direct.is_none() && app.launcher.launches(Some(&name))),
         ownership: match &entry.direct {
             Some(direct) => Some(direct.ownership()),
             None => connections

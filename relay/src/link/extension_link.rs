@@ -109,6 +109,7 @@ async fn serve(
     let opened = ToHub::ExtensionOpened {
         link,
         outbox: outbox.clone(),
+        launch_timeout: app.launch_timeout(pairing),
         install_id: identity.install_id,
         browser,
     };

@@ -241,6 +241,13 @@ impl Registry {
         own.browser_name()
     }
 
+    /// The pairing of the browser of this hub.
+    pub fn pairing_of(&self, hub: &HubSender) -> Option<PairingId> {
+        let entries = self.entries();
+        let mut own = entries.iter().filter(|entry| entry.hub.same_channel(hub));
+        own.next()?.connections.pairing()
+    }
+
     /// The browser of this pairing is about to be stopped.
     pub fn close_clients_of(&self, pairing: &PairingId) {
         for entry in self.entries() {

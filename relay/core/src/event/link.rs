@@ -1,5 +1,7 @@
 //! The extension's connection: opening, messages, heartbeat and closing.
 
+use std::time::Duration;
+
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -12,9 +14,15 @@ use crate::protocol::wire::{self, Call, Incoming, TabRemoved, TabThrottled};
 use crate::{Core, Output};
 
 impl Core {
-    pub(crate) fn on_extension_opened(&mut self, install_id: &str, browser: Browser) {
+    pub(crate) fn on_extension_opened(
+        &mut self,
+        install_id: &str,
+        browser: Browser,
+        launch_timeout: Option<Duration>,
+    ) {
         // A newer connection takes the place of one that has not been closed yet.
         self.on_extension_closed();
+        self.config.launch_timeout = launch_timeout;
         tracing::info!(
             browser = browser.product,
             version = browser.version,

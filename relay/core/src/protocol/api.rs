@@ -34,6 +34,8 @@ pub enum Input<'a> {
     ExtensionOpened {
         install_id: &'a str,
         browser: Browser,
+        /// From now on in place of `Config::launch_timeout`.
+        launch_timeout: Option<Duration>,
     },
     /// The browser that `Output::LaunchBrowser` asked for cannot be started.
     LaunchFailed(&'a str),

@@ -5,7 +5,7 @@ use std::sync::{MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tabwire_home::PairingId;
-use tabwire_home::control::LaunchReport;
+use tabwire_home::control::{LaunchReport, Ownership};
 
 use super::Launcher;
 use crate::browser::detect;
@@ -72,6 +72,44 @@ impl Launcher {
             Ok(report)
         });
         ensuring.await.map(Some)
+    }
+
+    /// Whether a browser that was launched explicitly is launched again when a client needs it. A relay
+    /// that launches one by itself launches only that one for clients.
+    pub fn relaunches(&self, pairing: &PairingId) -> bool {
+        !self.is_on_demand() && self.ownership(pairing) == Some(Ownership::Launched)
+    }
+
+    /// As `ensure`, for whoever wants this browser.
+    pub async fn ensure_for(&self, pairing: Option<&PairingId>) -> Result<(), Error> {
+        if self.is_on_demand() {
+            return self.ensure().await.map(drop);
+        }
+        let program = pairing.filter(|own| self.relaunches(own));
+        let program = program.and_then(|own| self.extensions.owned.program(own));
+        let (Some(pairing), Some(program)) = (pairing, program) else {
+            return Err(Error::BrowserStopped);
+        };
+        let relaunching = program.relaunching.run(async {
+            let restarts = self.restarts.load(Ordering::Relaxed);
+            match self.relaunch(pairing).await {
+                // The restart was queued first.
+                Err(Error::BrowserStopped) if self.restarts.load(Ordering::Relaxed) != restarts => {
+                    self.relaunch(pairing).await
+                }
+                outcome => outcome,
+            }
+        });
+        relaunching.await.map(drop)
+    }
+
+    async fn relaunch(&self, pairing: &PairingId) -> Result<LaunchReport, Error> {
+        let mut browsers = self.browsers().await;
+        let is_only = browsers.len() == 1;
+        let mut own = browsers.iter_mut();
+        let own = own.find(|own| own.pairing() == Some(pairing));
+        let own = own.ok_or(Error::BrowserStopped)?;
+        self.wait_until_ready(own, Switch::AtOnce, is_only).await
     }
 
     /// Resolves when a browser has exited, or was launched again. Checks now and then, because it is

@@ -31,9 +31,11 @@ impl Script {
     /// As `open_extension`, for the browser with this installation id.
     pub fn open_extension_of(&mut self, install_id: &str) {
         let browser = browser();
+        let launch_timeout = self.core.config.launch_timeout;
         self.input(Input::ExtensionOpened {
             install_id,
             browser,
+            launch_timeout,
         });
     }
 
