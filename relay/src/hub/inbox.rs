@@ -121,6 +121,11 @@ impl HubSender {
         let _ = self.0.shared.try_send(&self.0.own, message);
     }
 
+    /// Whether both send to the same hub.
+    pub fn same_channel(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     pub fn downgrade(&self) -> WeakHubSender {
         WeakHubSender(Arc::downgrade(&self.0))
     }
