@@ -4,6 +4,9 @@
  * folders. Those of downloads that ended without a relay are remembered for the next one.
  */
 
+/** How long Chrome may take from choosing a file's name to moving there what it has of the file. */
+const MOVE_TIMEOUT_MS = 3_000;
+
 /** How many are remembered. */
 const MAX_LEFT = 100;
 
@@ -47,4 +50,30 @@ export async function rememberLeft(ending) {
  */
 export function takeLeft() {
   return changeLeft((left) => (left.length === 0 ? left : []));
+}
+
+/**
+ * Chrome creates the folder of a download when it chooses the name, and again when it moves there what
+ * it has of the file. If the download is cancelled and the folder removed in between, Chrome's second
+ * folder stays. So this waits for the end of the move, at which Chrome announces the name.
+ * @param {typeof chrome.downloads.onChanged} onChanged
+ * @param {number} downloadId
+ * @returns {Promise<void>}
+ */
+export function untilFileIsIn(onChanged, downloadId) {
+  return new Promise((resolve) => {
+    const done = () => {
+      onChanged.removeListener(listener);
+      clearTimeout(timer);
+      resolve();
+    };
+    const timer = setTimeout(done, MOVE_TIMEOUT_MS);
+    /** @param {chrome.downloads.DownloadDelta} delta */
+    const listener = ({ id, filename, state }) => {
+      if (id === downloadId && (filename || state)) {
+        done();
+      }
+    };
+    onChanged.addListener(listener);
+  });
 }

@@ -14,7 +14,7 @@
 
 import { attachedTabs, isAttached } from './attachments.js';
 import { allowAutomaticDownloads, restoreAutomaticDownloads } from './automatic_downloads.js';
-import { folderOf, rememberLeft, takeLeft } from './download_folders.js';
+import { folderOf, rememberLeft, takeLeft, untilFileIsIn } from './download_folders.js';
 import { rememberAnnouncement, rememberNavigation, takeOrigin } from './download_owner.js';
 
 /** How long Chrome waits for the relay's decision before it chooses a file name itself. */
@@ -32,6 +32,7 @@ const PROGRESS_INTERVAL_MS = 500;
  * @property {number} totalBytes
  * @property {boolean} isReported
  * @property {Action} [action] The relay's decision.
+ * @property {Promise<void>} [isInFolder] Resolves when Chrome is done with creating its own folder.
  * @property {() => void} [onDecided] Gives Chrome the file name that it waits for.
  * @property {number} [receivedBytes] As last reported.
  */
@@ -145,15 +146,8 @@ function report(id) {
     download.isReported = true;
     const { guid, totalBytes, origin } = download;
     const { tabId, openerTabId, frameId, url, suggestedFilename } = origin;
-    notify('downloadCreated', {
-      guid,
-      tabId,
-      openerTabId,
-      frameId,
-      url,
-      suggestedFilename,
-      totalBytes,
-    });
+    const where = { tabId, openerTabId, frameId, url };
+    notify('downloadCreated', { guid, ...where, suggestedFilename, totalBytes });
   }
 }
 
@@ -171,6 +165,7 @@ function onDeterminingFilename({ id, filename }, suggest) {
   const answer = () => {
     download.onDecided = undefined;
     if (download.action === 'take') {
+      download.isInFolder = untilFileIsIn(chrome.downloads.onChanged, id);
       suggest({
         filename: `${folderOf(download.guid)}/${download.guid}`,
         conflictAction: 'uniquify',
@@ -226,6 +221,7 @@ export async function controlDownload(guid, action) {
 async function end(download) {
   const { id } = download;
   forget(download);
+  await download.isInFolder;
   const [item] = await chrome.downloads.search({ id });
   await discard(id);
   reportChange(download, { state: 'canceled', path: item?.filename || undefined });
@@ -239,15 +235,18 @@ async function discard(id) {
   await chrome.downloads.erase({ id }).catch(() => {});
 }
 
-/** The next relay removes its folder. @param {{ id: number, guid: string }} download */
-async function discardWithoutRelay({ id, guid }) {
-  const search = chrome.downloads.search({ id });
-  await rememberLeft(
-    search.then(async ([item]) => {
-      await discard(id);
-      return item?.filename ? { guid, path: item.filename } : undefined;
-    }),
-  );
+/**
+ * The next relay removes its folder.
+ * @param {{ id: number, guid: string, isInFolder?: Promise<void> }} download
+ */
+async function discardWithoutRelay({ id, guid, isInFolder }) {
+  const discarded = async () => {
+    await isInFolder;
+    const [item] = await chrome.downloads.search({ id });
+    await discard(id);
+    return item?.filename ? { guid, path: item.filename } : undefined;
+  };
+  await rememberLeft(discarded());
 }
 
 /** A relay is connected. */

@@ -255,6 +255,33 @@ test('cancelling removes the file and the entry', async () => {
   }
 });
 
+test('a download is not cancelled before Chrome has moved it, which creates the folder again', async () => {
+  for (const act of ['controlDownload', 'cancelDownloads']) {
+    const worker = await start();
+    const id = worker.begin(GUID, URL, { moves: false });
+    await worker.controlDownload(GUID, 'take');
+    const ended = worker[act](GUID, 'cancel');
+    await settle();
+    assert.deepEqual(worker.browser.callsTo('downloads.cancel'), []);
+    worker.downloads.move(id);
+    await ended;
+    assert.deepEqual(worker.browser.callsTo('downloads.cancel'), [[id]]);
+    assert.deepEqual([...worker.downloads.items], []);
+    assert.ok(act === 'controlDownload' || !worker.downloads.isWatched);
+  }
+});
+
+test('a download that Chrome never moves is cancelled anyway', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const { begin, downloads, controlDownload } = await start();
+  begin(GUID, URL, { moves: false });
+  await controlDownload(GUID, 'take');
+  const ended = controlDownload(GUID, 'cancel');
+  t.mock.timers.tick(3_000);
+  await ended;
+  assert.deepEqual([...downloads.items], []);
+});
+
 test('an interrupted download is reported as canceled and removed from the list', async () => {
   const { begin, sent, downloads, controlDownload } = await start();
   const id = begin();

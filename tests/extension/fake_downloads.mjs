@@ -1,6 +1,7 @@
 /**
  * The downloads of a fake browser. As in Chrome, a download gets its file name only when every
- * listener has been asked, and a file can be removed only when it is complete.
+ * listener has been asked, the name is announced when the file has been moved there, and a file can
+ * be removed only when it is complete.
  */
 
 import { FakeEvent } from './fake_event.mjs';
@@ -49,7 +50,7 @@ export class FakeDownloads {
   }
 
   /** Chrome creates a download and asks for its file name. Returns its id. */
-  start(url, { suggested = 'report.txt', asks = true, ...more } = {}) {
+  start(url, { suggested = 'report.txt', asks = true, moves = true, ...more } = {}) {
     const id = (this.#lastId += 1);
     const item = {
       id,
@@ -65,16 +66,19 @@ export class FakeDownloads {
     this.items.set(id, item);
     this.#events.onCreated.fire({ ...item });
     if (asks) {
-      this.askForName(id, suggested);
+      this.askForName(id, suggested, moves);
     }
     return id;
   }
 
   /** Without a listener that answers later, Chrome chooses the name itself. */
-  askForName(id, suggested) {
+  askForName(id, suggested, moves = true) {
     const item = this.items.get(id);
     const choose = (suggestion) => {
       item.filename = `/home/user/Downloads/${suggestion?.filename ?? suggested}`;
+      if (moves) {
+        this.move(id);
+      }
     };
     const answers = this.#events.onDeterminingFilename.fire(
       { ...item, filename: suggested },
@@ -83,6 +87,12 @@ export class FakeDownloads {
     if (!answers.includes(true)) {
       choose();
     }
+  }
+
+  /** What there is of the file is moved to its place. */
+  move(id) {
+    const { filename } = this.items.get(id);
+    this.#events.onChanged.fire({ id, filename: { previous: '', current: filename } });
   }
 
   complete(id) {
