@@ -9,7 +9,6 @@ use std::collections::HashMap;
 use std::fmt::Display;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use tabwire_core::handshake::Browser;
@@ -301,22 +300,6 @@ impl Hub {
         self.core.handle(self.started.elapsed(), input);
         while let Some(output) = self.core.poll_output() {
             self.deliver(output);
-        }
-    }
-
-    /// For `GET /`.
-    fn publish_counts(&self) {
-        let is_ready = self.core.browser().is_some();
-        self.connections
-            .paused
-            .store(self.core.is_paused(), Ordering::Relaxed);
-        self.connections.pages.store(
-            if is_ready { self.core.page_count() } else { 0 },
-            Ordering::Relaxed,
-        );
-        let extension_ready = &self.connections.extension_ready;
-        if extension_ready.swap(is_ready, Ordering::Release) != is_ready {
-            self.connections.on_progress();
         }
     }
 

@@ -1,6 +1,7 @@
-//! Who uses which tabs: what `/client-slot` and the popup show.
+//! Who uses which tabs, and how many there are: what `GET /`, `/client-slot` and the popup show.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::Ordering;
 
 use tabwire_core::PageSummary;
 use tabwire_core::handshake::{self, ClientStatus, OpenPortStatus, Status};
@@ -18,6 +19,22 @@ struct Program {
 }
 
 impl Hub {
+    /// For `GET /`.
+    pub(super) fn publish_counts(&self) {
+        let is_ready = self.core.browser().is_some();
+        self.connections
+            .paused
+            .store(self.core.is_paused(), Ordering::Relaxed);
+        self.connections.pages.store(
+            if is_ready { self.core.page_count() } else { 0 },
+            Ordering::Relaxed,
+        );
+        let extension_ready = &self.connections.extension_ready;
+        if extension_ready.swap(is_ready, Ordering::Release) != is_ready {
+            self.connections.on_progress();
+        }
+    }
+
     pub(super) fn publish_usage(&mut self) {
         let in_use = self.core.tabs_in_use();
         let clients = &self.connections.clients;
