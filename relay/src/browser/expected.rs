@@ -1,5 +1,6 @@
 //! A browser that is about to be started. If the process that starts it is killed before it can note which
-//! process that is, the watchdog finds the browser by its arguments. Never by its name.
+//! process that is, the watchdog finds the browser: by its profile, `--headless` and when it was started.
+//! Never by its name.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -18,12 +19,20 @@ const SEARCH_INTERVAL: Duration = Duration::from_millis(50);
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExpectedBrowser {
     pub profile: PathBuf,
-    pub headless: bool,
-    /// All of them. A script that starts the browser has the same ones, and may add others around them.
-    pub arguments: Vec<String>,
+    headless: bool,
+    /// No browser had the profile open at this moment.
+    since: Moment,
 }
 
 impl ExpectedBrowser {
+    pub fn new(profile: PathBuf, headless: bool) -> Self {
+        Self {
+            profile,
+            headless,
+            since: Moment::now(),
+        }
+    }
+
     /// Stops the browser if it was started before this moment: a later one is somebody else's.
     pub async fn stop(&self, started_by: Moment) {
         let deadline = Instant::now() + EXECUTE_TIMEOUT;
@@ -41,8 +50,12 @@ impl ExpectedBrowser {
     }
 
     fn find(&self, started_by: Moment) -> Option<LaunchedProcess> {
-        let mut found = process::with_arguments(&self.arguments).into_iter();
-        let pid = found.find(|pid| is_leader(*pid) && started_by.is_after_start_of(*pid))?;
+        let is_it = |pid: &u32| {
+            process::has_arguments(*pid, &self.profile, self.headless)
+                && is_leader(*pid)
+                && Moment::is_start_between(*pid, self.since, started_by)
+        };
+        let pid = process::all().into_iter().find(is_it)?;
         Some(LaunchedProcess::new(
             pid,
             self.profile.clone(),
@@ -58,7 +71,7 @@ fn is_leader(pid: u32) -> bool {
 }
 
 /// A time to compare with that at which the kernel started a process.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Moment {
     #[cfg(target_os = "linux")]
     ticks: u64,
@@ -81,9 +94,9 @@ impl Moment {
         }
     }
 
-    fn is_after_start_of(self, pid: u32) -> bool {
+    fn is_start_between(pid: u32, since: Self, until: Self) -> bool {
         let started = process::stat(pid).and_then(|stat| stat.started.parse::<u64>().ok());
-        started.is_some_and(|started| started <= self.ticks)
+        started.is_some_and(|started| (since.ticks..=until.ticks).contains(&started))
     }
 }
 
@@ -96,7 +109,7 @@ impl Moment {
         Self {}
     }
 
-    fn is_after_start_of(self, _: u32) -> bool {
+    fn is_start_between(_: u32, _: Self, _: Self) -> bool {
         true
     }
 }
@@ -107,14 +120,6 @@ mod tests {
     use std::process::{Child, Command};
 
     use super::*;
-
-    fn expected(arguments: &[&str]) -> ExpectedBrowser {
-        ExpectedBrowser {
-            profile: PathBuf::from("/p"),
-            headless: true,
-            arguments: arguments.iter().map(|own| (*own).to_owned()).collect(),
-        }
-    }
 
     fn start(arguments: &[&str]) -> Child {
         let mut command = Command::new("sh");
@@ -130,20 +135,33 @@ mod tests {
         }
     }
 
-    #[tokio::test]
-    async fn browser_is_stopped_by_its_arguments_and_no_other() {
-        let own = ["--user-data-dir=/p", "--headless=new", "--expected-1"];
-        let mut other = start(&["--user-data-dir=/p", "--headless=new", "--expected-12"]);
-        let other_browser = expected(&["--user-data-dir=/p", "--headless=new", "--expected-12"]);
-        until_found(&other_browser);
-        let earlier = Moment::now();
-        // The kernel counts in hundredths of a second.
+    /// The kernel counts in hundredths of a second.
+    fn next_moment() -> Moment {
         std::thread::sleep(Duration::from_millis(20));
-        let mut child = start(&[&own[..], &["about:blank"]].concat());
-        let browser = expected(&own);
+        let now = Moment::now();
+        std::thread::sleep(Duration::from_millis(20));
+        now
+    }
+
+    #[tokio::test]
+    async fn browser_is_stopped_if_it_was_started_in_time_with_the_profile() {
+        let folder = tempfile::tempdir().unwrap();
+        let profile = folder.path().to_owned();
+        let flag = format!("--user-data-dir={}", profile.display());
+        let mut other = start(&[&format!("{flag}2"), "--headless=new"]);
+        let earlier = next_moment();
+        let browser = ExpectedBrowser::new(profile.clone(), true);
+        // A script may have moved them.
+        let mut child = start(&["about:blank", "--headless=new", "--own", &flag]);
         until_found(&browser);
+        next_moment();
         if Moment::IS_KNOWN {
             assert!(browser.find(earlier).is_none(), "it was started later");
+            let later = ExpectedBrowser::new(profile, true);
+            assert!(
+                later.find(Moment::now()).is_none(),
+                "it was started earlier"
+            );
         }
         tokio::join!(browser.stop(Moment::now()), async {
             let exited = spawn_blocking(move || child.wait());

@@ -12,7 +12,6 @@ use tokio::task::JoinHandle;
 
 use super::debugging_pipe::DebuggingPipe;
 use super::detect::{Browser, Kind};
-use super::expected::ExpectedBrowser;
 use super::process::LaunchedProcess;
 use super::user_arguments::UserArguments;
 use crate::error::Error;
@@ -102,15 +101,6 @@ impl Launch<'_> {
         let mut browser = RunningBrowser::new(child);
         browser.pipe = pipe;
         Ok(browser)
-    }
-
-    /// What the watchdog has to know before the program is started.
-    pub fn expected(&self) -> ExpectedBrowser {
-        ExpectedBrowser {
-            profile: self.profile.to_owned(),
-            headless: self.headless,
-            arguments: self.browser_arguments(self.loads_by_pipe()),
-        }
     }
 
     fn loads_by_pipe(&self) -> bool {

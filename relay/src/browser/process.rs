@@ -2,12 +2,18 @@
 //! else is ever ended: a process has to be the one that was launched.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tokio::task::spawn_blocking;
+use tokio::time::{sleep, timeout};
 
 use super::process_group::ProcessGroup;
 use super::{profile, profile_holder};
+
+/// How long the kernel may take to close the socket of a process that has ended.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// A process, as it can be recognized later. Its id alone proves nothing: it may belong to another
 /// process by then.
@@ -101,30 +107,41 @@ impl LaunchedProcess {
 
     /// Asks the browser to exit, and kills it if it does not. Returns when nothing is left of it.
     pub async fn stop(&self) {
+        let socket = profile::socket_folder(&self.profile);
         let own = self.clone();
         // Looks at all processes.
         let is_left = spawn_blocking(move || own.is_left()).await;
         if let Some(group) = self.group().filter(|_| is_left.unwrap_or(false)) {
             group.stop().await;
         }
-        self.stop_rest().await;
+        self.stop_rest(socket.as_deref()).await;
     }
 
     /// As `stop`, for whoever is the parent of the process and has not waited for it yet: its id can
     /// only be its own.
     pub async fn stop_child(&self) {
+        let socket = profile::socket_folder(&self.profile);
         if let Some(group) = self.group() {
             group.stop().await;
         }
-        self.stop_rest().await;
+        self.stop_rest(socket.as_deref()).await;
     }
 
     /// What is outside the process group.
-    async fn stop_rest(&self) {
+    async fn stop_rest(&self, socket: Option<&Path>) {
         if let Some(holder) = &self.holder {
             profile_holder::stop(holder).await;
         }
-        profile::remove_socket(&self.profile);
+        if let Some(folder) = socket {
+            // The other threads of a process that has ended hold its socket for a moment.
+            let closed = async {
+                while profile::listens(&self.profile) {
+                    sleep(POLL_INTERVAL).await;
+                }
+            };
+            let _ = timeout(CLOSE_TIMEOUT, closed).await;
+            profile::remove_socket(&self.profile, folder);
+        }
     }
 
     /// Whether something is left of the browser: the process that was launched or, if that was a
@@ -140,21 +157,26 @@ impl LaunchedProcess {
 
     /// Whether a process has the arguments of this browser.
     fn is_browser(&self, pid: u32) -> bool {
-        let Some(arguments) = command_line(pid) else {
-            return false;
-        };
-        let profile = format!("--user-data-dir={}", self.profile.display());
-        let has_profile = arguments.contains(&profile);
-        let is_headless = arguments
-            .iter()
-            .any(|argument| argument.starts_with("--headless"));
-        has_profile && (is_headless || !self.headless)
+        has_arguments(pid, &self.profile, self.headless)
     }
 
     /// The program may be a script with the browser as its child, so the whole group is stopped.
     fn group(&self) -> Option<ProcessGroup> {
         ProcessGroup::of(self.pid())
     }
+}
+
+/// Whether a process has the arguments of a browser with this profile.
+pub fn has_arguments(pid: u32, profile: &Path, headless: bool) -> bool {
+    let Some(arguments) = command_line(pid) else {
+        return false;
+    };
+    let profile = format!("--user-data-dir={}", profile.display());
+    let has_profile = arguments.contains(&profile);
+    let is_headless = arguments
+        .iter()
+        .any(|argument| argument.starts_with("--headless"));
+    has_profile && (is_headless || !headless)
 }
 
 /// Whether a process exists and has not exited.
@@ -179,44 +201,29 @@ pub fn command_line(pid: u32) -> Option<Vec<String>> {
     Some(text.split(" --").map(|part| format!("--{part}")).collect())
 }
 
-/// The user's processes that have these arguments, in this order and with nothing between them.
+/// The user's processes.
 #[cfg(target_os = "linux")]
-pub fn with_arguments(arguments: &[String]) -> Vec<u32> {
+pub fn all() -> Vec<u32> {
     use std::os::unix::fs::MetadataExt as _;
-    let wanted = format!("\0{}\0", arguments.join("\0"));
     let own = rustix::process::geteuid().as_raw();
-    let has_them = |process: &Path| {
-        let is_own = std::fs::metadata(process).is_ok_and(|process| process.uid() == own);
-        let line = std::fs::read(process.join("cmdline")).unwrap_or_default();
-        is_own && String::from_utf8_lossy(&line).contains(&wanted)
-    };
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let processes = processes.filter_map(|process| {
         let pid = process.file_name().to_str()?.parse().ok()?;
-        has_them(&process.path()).then_some(pid)
+        (process.metadata().ok()?.uid() == own).then_some(pid)
     });
     processes.collect()
 }
 
 #[cfg(not(target_os = "linux"))]
-pub fn with_arguments(arguments: &[String]) -> Vec<u32> {
-    let wanted = format!(" {} ", arguments.join(" "));
+pub fn all() -> Vec<u32> {
     let own = rustix::process::geteuid().as_raw().to_string();
     let output = std::process::Command::new("ps")
-        .args(["-ww", "-o", "pid=,command=", "-U", &own])
+        .args(["-o", "pid=", "-U", &own])
         .output();
     let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
-    let has_them = |line: &str| {
-        let (pid, command) = line.trim_start().split_once(' ')?;
-        format!("{command} ")
-            .contains(&wanted)
-            .then_some(pid)?
-            .parse()
-            .ok()
-    };
-    text.unwrap_or_default()
-        .lines()
-        .filter_map(has_them)
+    let text = text.unwrap_or_default();
+    text.lines()
+        .filter_map(|line| line.trim().parse().ok())
         .collect()
 }
 

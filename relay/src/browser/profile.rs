@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::io::{Errno, FdFlags};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
@@ -63,14 +63,17 @@ pub fn open_by(profile: &Path) -> Option<u32> {
     (is_own && is_alive(pid) && listens(profile)).then_some(pid)
 }
 
-/// Removes the folder of the socket of a browser that was stopped, which Chromium leaves in the folder
-/// for temporary files. Only what Chromium creates there is removed, and nothing while a browser listens.
-pub fn remove_socket(profile: &Path) {
-    let target = fs::read_link(profile.join(SOCKET));
-    let folder = target.ok().filter(|target| target.ends_with(SOCKET));
-    let Some(folder) = folder.as_deref().and_then(Path::parent) else {
-        return;
-    };
+/// The folder of a browser's socket, in the folder for temporary files. Ask before the browser is stopped:
+/// one that is killed while it exits has removed the link to the folder, but not the folder.
+pub fn socket_folder(profile: &Path) -> Option<PathBuf> {
+    let target = fs::read_link(profile.join(SOCKET)).ok()?;
+    let folder = target.ends_with(SOCKET).then(|| target.parent())?;
+    folder.map(Path::to_owned)
+}
+
+/// Removes the folder of the socket of a browser that was stopped. Only what Chromium creates there is
+/// removed, and nothing while a browser listens.
+pub fn remove_socket(profile: &Path, folder: &Path) {
     let Ok(found) = fs::symlink_metadata(folder) else {
         return;
     };
@@ -143,15 +146,16 @@ mod tests {
             symlink("123", socket.join("SingletonCookie")).unwrap();
             let _ = fs::remove_file(profile.join(SOCKET));
             symlink(socket.join(SOCKET), profile.join(SOCKET)).unwrap();
+            assert_eq!(socket_folder(&profile).as_ref(), Some(socket));
             let listener = UnixListener::bind(socket.join(SOCKET)).unwrap();
-            remove_socket(&profile);
+            remove_socket(&profile, socket);
             assert!(socket.join(SOCKET).exists(), "a browser listens");
             drop(listener);
             fs::write(socket.join("thesis"), "years").unwrap();
-            remove_socket(&profile);
+            remove_socket(&profile, socket);
             assert!(socket.join("thesis").exists());
             fs::remove_file(socket.join("thesis")).unwrap();
-            remove_socket(&profile);
+            remove_socket(&profile, socket);
         }
         assert!(!folder.exists());
         assert!(other.join(SOCKET).exists(), "not created by Chromium");

@@ -14,6 +14,7 @@ use tokio::sync::{Mutex, watch};
 use tokio::task::spawn_blocking;
 
 use super::detect::Browser;
+use super::expected::ExpectedBrowser;
 use super::launch::{Access, Launch, RunningBrowser};
 use super::process::{LaunchedProcess, ProcessIdentity};
 use super::profile;
@@ -201,7 +202,8 @@ impl Program {
             arguments: &self.plan.arguments,
         };
         let temporary = self.plan.temporary.as_deref();
-        self.watchdog.on_launching(launch.expected(), temporary);
+        let expected = ExpectedBrowser::new(self.plan.profile.clone(), self.plan.headless);
+        self.watchdog.on_launching(expected, temporary);
         let started = launch.start();
         let running = started.inspect_err(|_| self.watchdog.on_not_started(&self.plan.profile))?;
         let running = Box::new(running);

@@ -280,11 +280,7 @@ mod tests {
     }
 
     fn expected(profile: &str) -> ExpectedBrowser {
-        ExpectedBrowser {
-            profile: PathBuf::from(profile),
-            headless: true,
-            arguments: vec![format!("--user-data-dir={profile}")],
-        }
+        ExpectedBrowser::new(PathBuf::from(profile), true)
     }
 
     #[test]
@@ -332,10 +328,11 @@ mod tests {
         watchdog.on_stopped(2);
         watchdog.on_launching(expected("/not-started"), None);
         watchdog.on_not_started(Path::new("/not-started"));
-        watchdog.on_launching(expected("/unreported"), None);
+        let unreported = expected("/unreported");
+        watchdog.on_launching(unreported.clone(), None);
         drop(watchdog);
         let left = read_remains(io::BufReader::new(reader));
-        let unreported = remains(Launched::Expected(expected("/unreported")));
+        let unreported = remains(Launched::Expected(unreported));
         assert_eq!(left, [launched(1, "/latest"), unreported]);
         assert_eq!(read_remains(&b"not a message\n"[..]), []);
     }
@@ -344,13 +341,16 @@ mod tests {
     async fn browser_of_a_relay_that_was_killed_before_it_noted_the_process_is_stopped() {
         let (reader, writer) = io::pipe().unwrap();
         let watchdog = Watchdog::with(Some(Pipe::new(writer.into()).unwrap()));
-        let mut browser = expected("/killed-relay");
-        browser.arguments.push("--headless=new".to_owned());
-        watchdog.on_launching(browser.clone(), None);
+        watchdog.on_launching(expected("/killed-relay"), None);
         let mut command = Command::new("sh");
-        command.args(["-c", "sleep 60 & wait", "sh"]);
+        command.args([
+            "-c",
+            "sleep 60 & wait",
+            "sh",
+            "--user-data-dir=/killed-relay",
+        ]);
         let mut child = command
-            .args(&browser.arguments)
+            .arg("--headless=new")
             .process_group(0)
             .spawn()
             .unwrap();

@@ -49,14 +49,9 @@ impl OwnBrowser {
             (profile, Some(folder))
         };
         let headless = arguments.is_headless();
-        let is_root = rustix::process::geteuid().is_root();
-        let expected = ExpectedBrowser {
-            profile: profile.clone(),
-            headless,
-            arguments: arguments.complete(is_root),
-        };
-        watchdog.on_launching(expected.clone(), temporary.as_deref());
-        let started = start(browser, &expected.arguments, client);
+        let expected = ExpectedBrowser::new(profile.clone(), headless);
+        watchdog.on_launching(expected, temporary.as_deref());
+        let started = start(browser, arguments, client);
         let running = started.inspect_err(|_| {
             watchdog.on_not_started(&profile);
             if let Some(folder) = &temporary {
@@ -128,16 +123,17 @@ impl OwnBrowser {
 
 fn start(
     browser: &Browser,
-    arguments: &[String],
+    arguments: BrowserArguments,
     client: ClientPipe,
 ) -> Result<RunningBrowser, Error> {
     let failed = |reason| Error::StartBrowser {
         program: browser.path.clone(),
         reason,
     };
+    let is_root = rustix::process::geteuid().is_root();
     let mut command = Command::new(&browser.path);
     command
-        .args(arguments)
+        .args(arguments.complete(is_root))
         .stdin(Stdio::null())
         // A client that is killed kills this process group. The browser is then shut down cleanly.
         .process_group(0)

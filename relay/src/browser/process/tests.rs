@@ -4,9 +4,6 @@ use std::io::Write as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
-
-const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 fn start(arguments: &[&str]) -> Child {
     start_program(Path::new("sh"), "sleep 60 & wait", arguments)
