@@ -51,7 +51,7 @@ async fn client_that_waits_for_a_launch_that_hangs_gets_the_restarted_browser() 
 async fn browser_that_was_launched_explicitly_is_launched_again_until_it_is_stopped() {
     let browsers = Browsers::new(MULTI_CLIENT).await;
     let kept = browsers.options(ProfileChoice::Kept, None);
-    let (first, extension) = browsers.launch(kept, 1).await;
+    let (first, extension) = browsers.launch(kept.clone(), 1).await;
     let mut client = Client::connect(&browsers.relay).await;
     kill_process_group(to_pid(first.pid), Signal::KILL).unwrap();
     extension.drop_connection().await;
@@ -62,6 +62,9 @@ async fn browser_that_was_launched_explicitly_is_launched_again_until_it_is_stop
     let extension = browsers.connect(1).await;
     let targets = client.reply_to(targets).await.unwrap();
     assert_eq!(targets["targetInfos"].as_array().unwrap().len(), 1);
+    // Returns when the launch for the client is over.
+    let joined = control::launch(browsers.relay.port, &token(&browsers.relay), &kept).await;
+    assert_eq!(joined.unwrap().pid, second);
     kill_process_group(to_pid(second), Signal::KILL).unwrap();
     extension.drop_connection().await;
     browsers.relay.until_extension(false).await;
