@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { attachedUrls, openTabs, pageAt, untilDetached, useChain } from '../harness/chain.mjs';
-import { until } from '../harness/processes.mjs';
+import { until, untilEqual } from '../harness/processes.mjs';
 import { connectRaw, evaluateIn, withRawClient } from '../harness/raw_client.mjs';
 import { framing } from '../harness/site.mjs';
 
@@ -162,9 +162,9 @@ test('a frame that navigates has its new address, whether its tab is attached or
     await client.send('Page.enable', {}, frame);
     await move('/moved');
     await until('the new address is known', () => frameAt(client, '/moved'));
-    assert.ok(changes().includes(frameUrl('/moved')));
-    const navigated = client.eventsOf(frame, 'Page.frameNavigated');
-    assert.equal(navigated.at(-1).frame.url, frameUrl('/moved'));
+    await until('it was announced', () => changes().includes(frameUrl('/moved')));
+    const navigatedTo = () => client.eventsOf(frame, 'Page.frameNavigated').at(-1)?.frame.url;
+    await untilEqual('its session knows', navigatedTo, frameUrl('/moved'));
     const { frameTree } = await client.send('Page.getFrameTree', {}, frame);
     assert.equal(frameTree.frame.url, frameUrl('/moved'));
     assert.deepEqual(await attachedUrls(shared.chain), [], 'it was dormant all the time');
