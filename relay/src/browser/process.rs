@@ -12,7 +12,7 @@ use super::process_group::ProcessGroup;
 use super::{profile, profile_holder};
 
 /// How long the kernel may take to close the socket of a process that has ended.
-const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// A process, as it can be recognized later. Its id alone proves nothing: it may belong to another
