@@ -66,7 +66,12 @@ export class BrowserLink {
 
   /** @param {(event: PageEvent) => void} notify */
   constructor(notify) {
-    this.#notify = notify;
+    this.#notify = (/** @type {PageEvent} */ event) => {
+      // A popup that turned into a download may be gone before its id could be read.
+      if (event.target !== undefined) {
+        notify(event);
+      }
+    };
   }
 
   get browser() {

@@ -89,3 +89,20 @@ test('identifies pages that never respond by target id and URL', async () => {
     browser.stop();
   }
 });
+
+test('reports no page that was closed before its id could be read', async () => {
+  const browser = await startFakeBrowser();
+  const events = [];
+  const link = new BrowserLink((event) => events.push(event));
+  try {
+    await link.connect({ url: browser.url, name: 'test' });
+    link.page = link.pageOf(TARGETS[0].targetId);
+    const gone = { isClosed: () => true };
+    link.keep(gone);
+    link.page = gone;
+    assert.deepEqual(events, [{ event: 'page', target: TARGETS[0].targetId }]);
+  } finally {
+    await link.release();
+    browser.stop();
+  }
+});

@@ -110,11 +110,13 @@ test('names what is most like an element that was not found', async () => {
     const [, ref] = /\[ref=(\w+)\]/.exec(text);
     assert.equal((await run(`page.locator('aria-ref=${ref}').count()`)).text, '1');
   }
-  const disabled = await fails(`await page.locator('#off').click(${wait})`);
+  // Playwright has to find these within the timeout.
+  const longer = '{ timeout: 2_000 }';
+  const disabled = await fails(`await page.locator('#off').click(${longer})`);
   assert.match(disabled.text, /Next: The element is disabled/);
   assert.doesNotMatch(disabled.text, /Closest/, 'it was found');
   await run(`await page.setContent('<button hidden>Save</button><h1>Nothing here</h1>')`);
-  assert.match((await fails(`await page.getByText('Save').click(${wait})`)).text, /but hidden/);
+  assert.match((await fails(`await page.getByText('Save').click(${longer})`)).text, /but hidden/);
   const nothing = await fails(`await page.getByText('Download').click(${wait})`);
   assert.doesNotMatch(nothing.text, /Closest/);
 });
