@@ -3,7 +3,7 @@
 
 use rustix::process::{Signal, kill_process_group};
 use serde_json::json;
-use tabwire_home::control::{self, ProfileChoice};
+use tabwire_home::control::{self, LaunchOptions, ProfileChoice};
 use tabwire_tests::{Client, tab};
 
 use crate::launched_browsers::{Browsers, report};
@@ -33,12 +33,19 @@ async fn client_that_waits_for_a_launch_that_hangs_gets_the_restarted_browser() 
     let (mut client, extension) = tokio::join!(connecting, browsers.connect(1));
     browsers.relay.until_extension(true).await;
     let first = browsers.until_started(1).await;
+    let (port, token) = (browsers.relay.port, token(&browsers.relay));
+    // Clients are connected a moment before the launch has ended. Until then, they would share its outcome.
+    let options = LaunchOptions {
+        browser: Some(browsers.program.path.display().to_string()),
+        ..LaunchOptions::default()
+    };
+    let same = control::launch(port, &token, &options).await.unwrap();
+    assert_eq!((same.pid, same.joined), (first, true));
     kill_process_group(to_pid(first), Signal::KILL).unwrap();
     extension.drop_connection().await;
     browsers.relay.until_extension(false).await;
     let targets = client.send(None, "Target.getTargets", json!({})).await;
     browsers.until_started(2).await;
-    let (port, token) = (browsers.relay.port, token(&browsers.relay));
     let restarting = tokio::spawn(async move { control::restart(port, &token, None).await });
     let third = browsers.until_started(3).await;
     let _extension = browsers.connect(1).await;
