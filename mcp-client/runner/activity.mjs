@@ -198,15 +198,16 @@ export class Activity {
     const standard = dialog.type() === 'beforeunload' ? 'accept' : 'dismiss';
     const { answer, text } = answerOf(next ?? standard);
     const isText = text !== undefined;
+    const how = isText ? `answered ${JSON.stringify(text)}` : `${answer}ed`;
+    const other = standard === 'accept' ? `'dismiss'` : `'accept' or a text`;
+    const hint = next === undefined ? `. Before the next one, set dialogs.next = ${other}` : '';
+    // The code may end with the answer, and its result has to tell.
+    this.announce(`${shown}, ${how}${hint}`);
     try {
       await (answer === 'dismiss' ? dialog.dismiss() : dialog.accept(text));
     } catch {
       // The page or the connection is gone, and the dialog with it.
     }
-    const how = isText ? `answered ${JSON.stringify(text)}` : `${answer}ed`;
-    const other = standard === 'accept' ? `'dismiss'` : `'accept' or a text`;
-    const hint = next === undefined ? `. Before the next one, set dialogs.next = ${other}` : '';
-    this.announce(`${shown}, ${how}${hint}`);
   }
 
   /** @param {Page} page */
