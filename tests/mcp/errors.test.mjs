@@ -93,7 +93,7 @@ test('names what is most like an element that was not found', async () => {
   await run(`await page.goto('about:blank'); await page.setContent(\`<h1>Checkout</h1><button>Place order</button><button>Cancel</button>
     <button id=off disabled>Pay now</button><input placeholder="Search products"><a href="#">Orders</a>
     <iframe srcdoc="<button>Apply voucher</button>"></iframe>\`)`);
-  const wait = '{ timeout: 200 }';
+  const wait = '{ timeout: 500 }';
   for (const [code, closest] of [
     [`page.getByRole('button', { name: 'Order now' }).click(${wait})`, 'button "Place order" ['],
     [`page.getByRole('button', { name: /submit/i }).click(${wait})`, 'button "Place order" ['],

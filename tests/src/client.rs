@@ -213,9 +213,12 @@ impl Client {
 
     /// The next message as text, because a debug build takes too long to parse a large one.
     pub async fn next_text(&mut self) -> String {
-        match within("receive a text message", self.socket.next()).await {
-            Some(Ok(Message::Text(text))) => text.to_string(),
-            other => panic!("not a text message: {other:?}"),
+        loop {
+            match within("receive a text message", self.socket.next()).await {
+                Some(Ok(Message::Text(text))) => return text.to_string(),
+                Some(Ok(Message::Ping(_))) => {}
+                other => panic!("not a text message: {other:?}"),
+            }
         }
     }
 

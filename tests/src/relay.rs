@@ -80,6 +80,7 @@ impl Relay {
             .unwrap_or_else(|| Arc::new(TempDir::new().unwrap()));
         let child = command(&home_in(&folder), options.umask, options.launcher)
             .arg("serve")
+            .args(patient(options.arguments))
             .args(options.arguments)
             .envs(options.environment.iter().copied())
             .stdout(file("stdout"))
@@ -257,4 +258,13 @@ fn command(home: &Path, umask: Option<&str>, launcher: &[&str]) -> Command {
 /// A subfolder, because the relay creates its home itself.
 fn home_in(folder: &TempDir) -> PathBuf {
     folder.path().join("home")
+}
+
+/// Clients of tests answer pings only while they read, which may take longer than a relay waits.
+fn patient(arguments: &[&str]) -> &'static [&'static str] {
+    if arguments.contains(&"--client-timeout") {
+        &[]
+    } else {
+        &["--client-timeout", "0"]
+    }
 }
