@@ -83,6 +83,7 @@ impl HomeFiles {
     /// Waits until the owner has ended and no other relay has taken its place, and publishes this one.
     pub async fn take_over(&self, app: &App) {
         let mut missing = 0;
+        let mut has_failed = false;
         while !self.is_owner() {
             tokio::time::sleep(TAKEOVER_INTERVAL).await;
             missing = match self.home.running_relay() {
@@ -95,7 +96,11 @@ impl HomeFiles {
             match self.claim() {
                 Ok(false) => {}
                 Ok(true) => tracing::info!("this home's files belong to this relay now"),
-                Err(error) => tracing::warn!(%error, "cannot take over this home's files"),
+                Err(error) if !has_failed => {
+                    has_failed = true;
+                    tracing::warn!(%error, "cannot take over this home's files");
+                }
+                Err(_) => {}
             }
         }
         if let Err(error) = self.write(app) {

@@ -23,6 +23,7 @@ use crate::error::Error;
 use crate::link::outbox::Outbox;
 use crate::log::{Answer, Observer, Peer, Way};
 use crate::memory::Memory;
+use crate::registry::clients::ClientSlot;
 use crate::registry::connections::Connections;
 
 /// How soon the popup and `/client-slot` show that a client uses another tab.
@@ -38,7 +39,8 @@ const POLICY_VIOLATION: u16 = 1008;
 pub enum ToHub {
     ClientOpened(ClientId, ConnectedTo, Outbox),
     ClientText(ClientId, String),
-    ClientClosed(ClientId),
+    /// The client's slot becomes free when nothing of it is left to be done.
+    ClientClosed(ClientSlot),
     /// The registry knows something that the popup shows: what a client is called, or the open port.
     StatusChanged,
     ExtensionOpened {
@@ -205,8 +207,7 @@ impl Hub {
         self.feed(Input::TimeoutReached);
     }
 
-    /// Handles everything that is queued, up to a limit, so that sockets are looked at and deadlines
-    /// are checked in between.
+    /// Handles everything that is queued, up to a limit, so that sockets are looked at in between.
     async fn on_messages(&mut self, first: ToHub) {
         self.on_message(first);
         for _ in 1..BATCH {
@@ -214,6 +215,11 @@ impl Hub {
                 Some(message) => self.on_message(message),
                 None => return,
             }
+        }
+        // The timer waits while there are messages.
+        let now = self.started.elapsed();
+        if self.usage_due.is_some_and(|due| due <= now) {
+            self.on_timer();
         }
         tokio::task::yield_now().await;
     }
@@ -237,10 +243,10 @@ impl Hub {
                 self.record(Way::Received, Peer::Client(client), &text);
                 self.feed(Input::ClientText(client, &text));
             }
-            ToHub::ClientClosed(client) => {
-                self.clients.remove(&client);
+            ToHub::ClientClosed(slot) => {
+                self.clients.remove(&slot.client);
                 self.memory.on_link_closed();
-                self.feed(Input::ClientClosed(client));
+                self.feed(Input::ClientClosed(slot.client));
             }
             ToHub::ExtensionOpened {
                 link,

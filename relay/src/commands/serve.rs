@@ -27,7 +27,10 @@ const MAX_MESSAGE_MIB: u32 = 256;
 const CLIENT_TIMEOUT: u32 = 15;
 
 #[derive(Debug, Clone, Args)]
-#[allow(clippy::struct_excessive_bools)] // Each is an option of its own.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of its own"
+)]
 pub struct ServeOptions {
     /// Port on 127.0.0.1 to listen on; 0 picks a free one
     #[arg(long, default_value_t = DEFAULT_PORT)]

@@ -147,8 +147,8 @@ impl Hub {
         match message {
             ToHub::ClientOpened(client, to, outbox) => self.on_client_opened(client, to, outbox),
             ToHub::ClientText(client, text) => self.on_client_text(client, text),
-            ToHub::ClientClosed(client) => {
-                if let Some(client) = self.clients.remove(&client) {
+            ToHub::ClientClosed(slot) => {
+                if let Some(client) = self.clients.remove(&slot.client) {
                     client.leave();
                 }
                 self.memory.on_link_closed();

@@ -15,8 +15,8 @@ const QUEUE_SIZE: usize = 64;
 /// A message of this size waits until its queue is empty, so that the queue stays small in bytes,
 /// too.
 const LARGE_MESSAGE: usize = 64 << 10;
-/// Handling a message of this size takes milliseconds, in which everyone has to wait.
-const HUGE_MESSAGE: usize = 1 << 20;
+/// Handling a message of this size takes a while, in which everyone has to wait.
+const HUGE_MESSAGE: usize = 256 << 10;
 /// How many times as long as the hub took for its huge message a client's queue rests after it.
 const REST: u32 = 4;
 

@@ -102,14 +102,24 @@ impl Waiting {
         self.was_read.swap(false, Ordering::Relaxed)
     }
 
+    /// The first reason counts.
     pub fn abort(&self, close: Close) {
-        self.abort.send_replace(Some(close));
+        self.abort.send_if_modified(|abort| {
+            let is_first = abort.is_none();
+            abort.get_or_insert(close);
+            is_first
+        });
     }
 
     /// The peer has too much to read, or has read nothing for too long.
     pub fn disconnect(&self, reason: &str) {
         tracing::warn!(reason, "a peer does not read its messages; disconnecting");
         self.abort(Close::new(TRY_AGAIN_LATER, reason));
+    }
+
+    /// Whether this is a client's.
+    pub fn is_clients(&self) -> bool {
+        self.backlog.is_some()
     }
 
     /// How long the socket has not taken anything.
@@ -171,9 +181,9 @@ impl Backlog {
             .filter(|client| !client.is_aborted() && !client.reads(now))
             .collect();
         idle.sort_by_key(|client| client.size());
-        let mut total: usize = idle.iter().map(|client| client.size()).sum();
         // One that only has to take a single message may just be busy with the last one.
         idle.retain(|client| client.queued.load(Ordering::Relaxed) > 0);
+        let mut total: usize = idle.iter().map(|client| client.size()).sum();
         while total > LIMIT
             && let Some(client) = idle.pop()
         {

@@ -205,7 +205,7 @@ async fn run(
     let _ = hub.send(opened).await;
     let to_hub = |text| ToHub::ClientText(client, text);
     let (_, closing) = socket::run(socket, (&outbox, drain), limits.silence, &hub, to_hub).await;
-    let _ = hub.send(ToHub::ClientClosed(client)).await;
+    let _ = hub.send(ToHub::ClientClosed(slot)).await;
     let reason = outbox.abort_reason();
     tracing::info!(%client, reason, "client disconnected");
     closing

@@ -115,7 +115,7 @@ async fn serve(
     };
     let _ = hub.send(opened).await;
     let to_hub = |text| ToHub::ExtensionText(link, text);
-    // The core pings extensions, because Chrome does not tell them of WebSocket pings.
+    // The core pings extensions, because Chrome does not report WebSocket pings to them.
     let (ended, closing) =
         socket::run((reader, writer), (&outbox, drain), None, &hub, to_hub).await;
     // A newer connection may have taken the place of this one.

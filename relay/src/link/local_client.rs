@@ -112,7 +112,7 @@ impl LocalClient {
     }
 
     async fn close(self) {
-        let _ = self.hub.send(ToHub::ClientClosed(self.slot.client)).await;
+        let _ = self.hub.send(ToHub::ClientClosed(self.slot)).await;
     }
 }
 
@@ -151,7 +151,6 @@ mod tests {
             Box::pin(client.request(None, "Some.method", json!({})))
         });
         assert_eq!(running.await.err(), Some(Unfinished::TimedOut));
-        assert_eq!(connections.client_count(), 0);
         let mut received = Vec::new();
         while let Some(message) = messages.next().await {
             received.push(match message {
@@ -162,5 +161,6 @@ mod tests {
             });
         }
         assert_eq!(received, ["opened", "text", "closed"]);
+        assert_eq!(connections.client_count(), 0);
     }
 }

@@ -1,9 +1,12 @@
 //! The messages that wait to be written to one socket. The queue is bounded, so that a peer that
 //! does not read cannot exhaust the memory.
 
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
+use futures_util::poll;
 use tokio::io::AsyncWrite;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout};
@@ -15,7 +18,7 @@ use super::websocket::{Close, LARGE_PAYLOAD, Outgoing, SharedText, Writer};
 const READ_TIMEOUT: Duration = Duration::from_secs(7);
 /// How long writing the close frame may take, after the rest of the frame that is partly written.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(2_500);
-/// A peer that does not read has this long in all to start again, and learn why it is disconnected.
+/// A client that does not read has this long in all to start again, and learn why it is disconnected.
 const UNREAD_TIMEOUT: Duration = Duration::from_millis(9_500);
 /// What a queued message takes besides its payload. Without it, empty pongs would not count at all.
 const MESSAGE_OVERHEAD: usize = 64;
@@ -123,6 +126,10 @@ impl Outbox {
         self.waiting.abort(Close::new(code, reason));
     }
 
+    pub fn is_aborted(&self) -> bool {
+        self.waiting.is_aborted()
+    }
+
     /// Why the connection was closed at once, if it was.
     pub fn abort_reason(&self) -> Option<String> {
         let reason = self.waiting.closed_with()?.reason().to_owned();
@@ -183,7 +190,11 @@ impl Drain {
             }
             Stopped::Stalled => {}
         }
-        let blocked_for = waiting.blocked_for();
+        let patience = if waiting.is_clients() {
+            UNREAD_TIMEOUT.saturating_sub(waiting.blocked_for())
+        } else {
+            Duration::ZERO
+        };
         // Frees the memory of what is still in the queue.
         drop(self);
         let Some(close) = waiting.closed_with() else {
@@ -195,11 +206,8 @@ impl Drain {
             writer.put(Outgoing::Close(close));
             writer.flush().await
         };
-        let left = UNREAD_TIMEOUT.saturating_sub(blocked_for);
-        matches!(
-            timeout(left.max(CLOSE_TIMEOUT), write_close).await,
-            Ok(Ok(()))
-        )
+        let patience = patience.max(CLOSE_TIMEOUT);
+        matches!(timeout(patience, write_close).await, Ok(Ok(())))
     }
 
     /// Returns when no more can be written.
@@ -240,8 +248,14 @@ impl Drain {
         while !writer.is_flushed() {
             self.waiting
                 .on_progress(Instant::now().into_std(), had_to_wait);
-            had_to_wait = true;
-            match timeout(READ_TIMEOUT, writer.write_some()).await {
+            let mut write = pin!(writer.write_some());
+            let at_once = poll!(write.as_mut());
+            had_to_wait = at_once.is_pending();
+            let written = match at_once {
+                Poll::Ready(written) => Ok(written),
+                Poll::Pending => timeout(READ_TIMEOUT, write).await,
+            };
+            match written {
                 Ok(Ok(())) => {}
                 Ok(Err(_)) => return Err(Stopped::Lost),
                 Err(_) => return Err(Stopped::Stalled),

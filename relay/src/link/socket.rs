@@ -41,10 +41,11 @@ pub async fn run<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     hub: &ToInbox,
     to_hub: impl Fn(String) -> ToHub,
 ) -> (Ended, Option<(Reader<R>, Writer<W>)>) {
-    let heard = reader.heard();
+    let has_received = reader.has_received();
     let mut ended = Ended::ByRelay;
     let read = async {
-        let Some((code, reason)) = read(&mut reader, outbox, hub, to_hub).await else {
+        let read = read(&mut reader, &has_received, outbox, hub, to_hub);
+        let Some((code, reason)) = read.await else {
             ended = Ended::Failed;
             return;
         };
@@ -57,23 +58,23 @@ pub async fn run<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
         outbox.abort(code, &reason);
         std::future::pending::<()>().await;
     };
-    let listen = async {
+    let watch_silence = async {
         match silence {
-            Some(silence) => until_silent(&heard, outbox, silence).await,
+            Some(silence) => until_silent(&has_received, outbox, silence).await,
             None => std::future::pending().await,
         }
         let seconds = silence.unwrap_or_default().as_secs();
         let reason =
-            format!("Nothing was heard for {seconds} seconds, not even an answer to pings.");
+            format!("Nothing was received for {seconds} seconds, not even an answer to a ping.");
         outbox.abort(GOING_AWAY, &reason);
         std::future::pending::<()>().await;
     };
     let is_closing = tokio::select! {
         () = read => false,
-        () = listen => false,
+        () = watch_silence => false,
         close_written = drain.run(&mut writer) => close_written,
     };
-    if ended == Ended::ByRelay && !is_closing && outbox.abort_reason().is_none() {
+    if ended == Ended::ByRelay && !is_closing && !outbox.is_aborted() {
         ended = Ended::Failed;
     }
     let peer_knows = ended == Ended::ByPeer;
@@ -95,14 +96,14 @@ pub async fn finish<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
 }
 
 /// Pings a silent peer. Returns when it has not answered.
-async fn until_silent(heard: &AtomicBool, outbox: &Outbox, silence: Duration) {
+async fn until_silent(has_received: &AtomicBool, outbox: &Outbox, silence: Duration) {
     /// A peer is pinged halfway.
     const CHECKS: u32 = 4;
     let mut silent_checks = 0;
     while silent_checks < CHECKS {
         sleep(silence / CHECKS).await;
         silent_checks += 1;
-        if heard.swap(false, Ordering::Relaxed) | outbox.has_been_read() {
+        if has_received.swap(false, Ordering::Relaxed) | outbox.has_been_read() {
             silent_checks = 0;
         } else if silent_checks == CHECKS / 2 {
             outbox.ping();
@@ -114,6 +115,7 @@ async fn until_silent(heard: &AtomicBool, outbox: &Outbox, silence: Duration) {
 /// the peer has closed it. `None`: the connection is lost.
 async fn read<R: AsyncRead + Unpin>(
     reader: &mut Reader<R>,
+    has_received: &AtomicBool,
     outbox: &Outbox,
     hub: &ToInbox,
     to_hub: impl Fn(String) -> ToHub,
@@ -122,9 +124,14 @@ async fn read<R: AsyncRead + Unpin>(
         match reader.next().await {
             Ok(Message::Text(text)) => {
                 tracing::trace!(text, "message received");
+                if outbox.is_aborted() {
+                    // The peer has no say any more.
+                    continue;
+                }
                 // Nothing is read while the link's queue is full. This slows down a peer that floods
                 // the relay. The hub ends only with the relay.
                 let _ = hub.send(to_hub(text)).await;
+                has_received.store(true, Ordering::Relaxed);
             }
             Ok(Message::Ping(payload)) => outbox.pong(payload),
             Ok(Message::Pong) => {}
@@ -187,7 +194,7 @@ mod tests {
             std::future::pending::<()>().await;
         })
         .await;
-        assert!(reason.unwrap().contains("pings"));
+        assert!(reason.unwrap().contains("an answer to a ping"));
         assert!(took <= SILENCE + Duration::from_secs(5), "{took:?}");
     }
 

@@ -183,7 +183,8 @@ impl Clients {
         let mut meant = self.map.iter();
         while let Some(client) = meant.find(|client| is_meant(client.info.admission)) {
             if let Some(outbox) = &client.outbox {
-                outbox.close(code, reason);
+                // Nothing that it has sent since then may count.
+                outbox.abort(code, reason);
             }
         }
     }

@@ -220,7 +220,13 @@ impl Core {
     }
 
     pub(crate) fn on_tab_replaced(&mut self, replaced: TabReplaced) {
+        let removed = self.world.tabs.get_mut(replaced.removed_tab_id);
+        let releases = removed.map(|tab| std::mem::take(&mut tab.releases));
+        let added = TabId(replaced.added.tab_id);
         self.on_tab_removed(replaced.removed_tab_id);
         self.on_tab_created(replaced.added);
+        if let (Some(releases), Some(tab)) = (releases, self.world.tabs.get_mut(added)) {
+            tab.releases = releases;
+        }
     }
 }

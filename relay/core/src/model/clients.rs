@@ -6,6 +6,10 @@ use std::collections::BTreeMap;
 use crate::protocol::ids::{ClientId, SessionId};
 use crate::{MAX_WAITING_BYTES, Now};
 
+/// What a deferred message counts besides its text. It takes less, but each takes time when the browser is
+/// ready, and the relay does nothing else meanwhile.
+const DEFERRED_OVERHEAD: usize = 1 << 10;
+
 #[derive(Debug)]
 struct Client {
     root: SessionId,
@@ -106,9 +110,10 @@ impl Clients {
         let Some(client) = self.map.get_mut(&id) else {
             return false;
         };
-        let fits = client.deferred_bytes + text.len() <= MAX_WAITING_BYTES;
+        let size = text.len() + DEFERRED_OVERHEAD;
+        let fits = client.deferred_bytes + size <= MAX_WAITING_BYTES;
         if fits {
-            client.deferred_bytes += text.len();
+            client.deferred_bytes += size;
             client.deferred.push(Deferred {
                 text: text.to_owned(),
                 since,

@@ -9,6 +9,7 @@ mod remote_frames;
 mod translation;
 
 pub use attachment::Attachment;
+pub use release::Releases;
 pub use remote_frames::FrameTarget;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -46,11 +47,7 @@ pub struct Tab {
     /// The clients that have sent more to this tab than their libraries send to every tab. A client
     /// enters with its first such command and leaves when it disconnects.
     used_by: BTreeSet<ClientId>,
-    /// The connected clients that may not use this tab, because the person took it back from them. A
-    /// client leaves when it disconnects.
-    released_from: BTreeSet<ClientId>,
-    /// The identities of such clients, by which they are recognized when they connect again.
-    released_from_identities: BTreeSet<String>,
+    pub releases: Releases,
     attachment: Attachment,
     /// Whether the debugger is attached again without a command when the extension is back: not
     /// after somebody has detached it, such as the person.
@@ -123,8 +120,7 @@ impl Tab {
             opener,
             created_by: None,
             used_by: BTreeSet::new(),
-            released_from: BTreeSet::new(),
-            released_from_identities: BTreeSet::new(),
+            releases: Releases::default(),
             attachment: Attachment::Dormant,
             resumes: false,
             contexts: Contexts::default(),
@@ -225,14 +221,14 @@ impl Tab {
 
     pub fn remove_user(&mut self, client_id: ClientId) {
         self.used_by.remove(&client_id);
-        self.released_from.remove(&client_id);
+        self.releases.forget_client(client_id);
     }
 
     /// Whether nothing is left of what clients did with it.
     #[cfg(test)]
     pub fn has_forgotten_clients(&self) -> bool {
         self.used_by.is_empty()
-            && self.released_from.is_empty()
+            && self.releases.is_free_of_clients()
             && !self.contexts.has_worlds()
             && self.bootstraps.is_empty()
             && self.children.values().all(Child::is_placeholder)

@@ -59,7 +59,7 @@ pub struct Reader<R> {
     /// Whether the current message has started, and has not ended.
     in_message: bool,
     /// Set when anything arrives.
-    heard: Arc<AtomicBool>,
+    has_received: Arc<AtomicBool>,
 }
 
 impl<R: AsyncRead + Unpin> Reader<R> {
@@ -73,13 +73,13 @@ impl<R: AsyncRead + Unpin> Reader<R> {
             message: Vec::new(),
             valid: 0,
             in_message: false,
-            heard: Arc::default(),
+            has_received: Arc::default(),
         }
     }
 
     /// Is set whenever something has arrived.
-    pub fn heard(&self) -> Arc<AtomicBool> {
-        self.heard.clone()
+    pub fn has_received(&self) -> Arc<AtomicBool> {
+        self.has_received.clone()
     }
 
     /// Applies to the messages after the current one.
@@ -149,7 +149,7 @@ impl<R: AsyncRead + Unpin> Reader<R> {
     }
 
     fn on_read(&self, read: io::Result<usize>) -> io::Result<()> {
-        self.heard.store(true, Ordering::Relaxed);
+        self.has_received.store(true, Ordering::Relaxed);
         match read? {
             0 => Err(io::ErrorKind::UnexpectedEof.into()),
             _ => Ok(()),
