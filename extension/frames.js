@@ -20,7 +20,8 @@
  */
 
 const SLOW_MS = 25;
-const LINGER_MS = 100;
+/** Starting a screencast takes about 8 ms. An agent's next command usually comes sooner than this. */
+const LINGER_MS = 1_000;
 const RESTORE_TIMEOUT_MS = 2_000;
 const RESTORE_POLL_MS = 20;
 /** After this time, a screenshot of a PDF may wait for a frame that does not come by itself. */
