@@ -119,6 +119,10 @@ function sourceOf(target) {
 async function check() {
   isChecking = true;
   const startedAt = Date.now();
+  if (startedAt - checkedAt > PATIENCE_MS) {
+    // It took long to count this few events, so the worker has caught up in between.
+    behindSince = undefined;
+  }
   // The reply itself may take long. Timers do not wait in the queue.
   const overdue = setTimeout(() => onBehind(startedAt), PATIENCE_MS);
   await chrome.runtime.getPlatformInfo();

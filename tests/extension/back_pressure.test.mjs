@@ -70,7 +70,7 @@ test('slows down the tab with the most events, and reports it once', async (t) =
   assert.deepEqual(worker.reports, [['tabThrottled', 1, 8]]);
 });
 
-test('leaves alone who is fast enough', async (t) => {
+test('does not slow down a tab that is fast enough', async (t) => {
   const worker = await start(t);
   for (let n = 0; n < 10; n += 1) {
     await worker.receive(15, { 1: 300 });
@@ -85,6 +85,18 @@ test('a short burst is no flood', async (t) => {
     await worker.receive(1, { 1: 200 });
   }
   assert.deepEqual(rates(worker.browser), []);
+});
+
+test('a short burst long after another is no flood', async (t) => {
+  const worker = await start(t);
+  for (let n = 0; n < 3; n += 1) {
+    await worker.receive(100, { 1: 500 });
+    await worker.receive(100, { 1: 500 });
+    await worker.pass(300);
+  }
+  assert.deepEqual(rates(worker.browser), []);
+  await flood(worker);
+  assert.deepEqual(rates(worker.browser), [[1, 8]]);
 });
 
 test('does not blame a tab with few events for a slow computer', async (t) => {
