@@ -1,12 +1,13 @@
-//! The sessions of agents over HTTP, which are bounded in number. Agents often leave without a word, so a new
-//! one takes the place of the one that has been idle the longest. What a session means is up to the SDK.
+//! The agents over HTTP. Most have a session, and the number of sessions is bounded. Agents often disconnect without
+//! ending theirs, so a new one takes the place of the one that has been idle the longest. Newer versions of the protocol
+//! have no sessions: the agents that use them count as one. What a session means is up to the SDK.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::Stream;
 use futures_util::future::BoxFuture;
+use futures_util::{Stream, StreamExt as _};
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_server::session::local::{
     LocalSessionManager, LocalSessionManagerError,
@@ -14,20 +15,64 @@ use rmcp::transport::streamable_http_server::session::local::{
 use rmcp::transport::streamable_http_server::session::{
     ServerSseMessage, SessionId, SessionManager,
 };
-use tokio::sync::Mutex;
-use tokio::time::Instant;
+use tokio::sync::{Mutex, OwnedMutexGuard, watch};
+use tokio::time::{Instant, sleep};
 
-/// More agents than anybody runs at a time.
+/// More than anyone is expected to run.
 pub const MAX_SESSIONS: usize = 64;
 /// An agent that has called since is not disconnected for another.
 const MIN_IDLE: Duration = Duration::from_secs(10 * 60);
+/// When an idle agent is disconnected. Its user may be at lunch.
+const TIMEOUT: Duration = Duration::from_secs(8 * 60 * 60);
+/// How often agents without a session are checked for `TIMEOUT`.
+const CHECK_INTERVAL: Duration = Duration::from_secs(60);
 
 pub struct HttpSessions {
     sessions: LocalSessionManager,
-    /// When each session's agent last sent something. A session leaves when it is closed.
-    last_used: Arc<Mutex<HashMap<SessionId, Instant>>>,
-    /// Called when the last session has ended. A new one begins after that.
+    agents: Arc<Mutex<Agents>>,
+    /// Called when the last agent has gone. A new one begins after that.
     when_empty: Box<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>,
+}
+
+/// By session, or `None` for all agents without one. An agent leaves when its session is closed.
+type Agents = HashMap<Option<SessionId>, Activity>;
+
+/// When an agent last sent something or got a response. Each of its running requests holds a clone.
+#[derive(Clone)]
+struct Activity(Arc<watch::Sender<Instant>>);
+
+impl Activity {
+    fn new() -> Self {
+        Self(Arc::new(watch::Sender::new(Instant::now())))
+    }
+
+    fn renew(&self) {
+        self.0.send_replace(Instant::now());
+    }
+
+    fn last(&self) -> Instant {
+        *self.0.borrow()
+    }
+
+    fn is_idle_for(&self, time: Duration) -> bool {
+        Arc::strong_count(&self.0) == 1 && self.last().elapsed() >= time
+    }
+}
+
+/// Keeps its agent from being disconnected until it is dropped.
+pub struct RunningRequest(Activity);
+
+impl RunningRequest {
+    fn new(activity: &Activity) -> Self {
+        activity.renew();
+        Self(activity.clone())
+    }
+}
+
+impl Drop for RunningRequest {
+    fn drop(&mut self) {
+        self.0.renew();
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -42,34 +87,76 @@ pub enum Error {
 }
 
 impl HttpSessions {
-    pub fn new(
-        sessions: LocalSessionManager,
-        when_empty: impl Fn() -> BoxFuture<'static, ()> + Send + Sync + 'static,
-    ) -> Self {
+    pub fn new(when_empty: impl Fn() -> BoxFuture<'static, ()> + Send + Sync + 'static) -> Self {
+        let mut sessions = LocalSessionManager::default();
+        sessions.session_config.keep_alive = Some(TIMEOUT);
         Self {
             sessions,
-            last_used: Arc::default(),
+            agents: Arc::default(),
             when_empty: Box::new(when_empty),
         }
     }
 
-    async fn on_use(&self, id: &SessionId) {
-        if let Some(at) = self.last_used.lock().await.get_mut(id) {
-            *at = Instant::now();
+    /// Call this for each request without a session.
+    pub async fn begin_without_session(self: &Arc<Self>) -> RunningRequest {
+        let mut agents = self.agents.lock().await;
+        let activity = agents.entry(None).or_insert_with(|| {
+            tokio::spawn(self.clone().watch_without_session());
+            Activity::new()
+        });
+        RunningRequest::new(activity)
+    }
+
+    /// Nothing says when agents without a session have gone, except that they send nothing.
+    async fn watch_without_session(self: Arc<Self>) {
+        loop {
+            sleep(CHECK_INTERVAL).await;
+            let mut agents = self.agents.clone().lock_owned().await;
+            let Some(activity) = agents.get(&None) else {
+                return;
+            };
+            if activity.is_idle_for(TIMEOUT) {
+                agents.remove(&None);
+                return self.on_left(agents).await;
+            }
         }
     }
 
-    /// Closes a session if there are too many.
-    async fn make_room(&self, last_used: &mut HashMap<SessionId, Instant>) -> Result<(), Error> {
-        if last_used.len() < MAX_SESSIONS {
+    async fn on_left(&self, agents: OwnedMutexGuard<Agents>) {
+        if agents.is_empty() {
+            let finishing = (self.when_empty)();
+            // The agent may not wait for the response.
+            let _ = tokio::spawn(async move {
+                finishing.await;
+                drop(agents);
+            })
+            .await;
+        }
+    }
+
+    /// The session is in use until the result is dropped.
+    async fn on_use(&self, id: &SessionId) -> Option<RunningRequest> {
+        let agents = self.agents.lock().await;
+        agents.get(&Some(id.clone())).map(RunningRequest::new)
+    }
+
+    /// Disconnects an agent if there are too many.
+    async fn make_room(&self, agents: &mut Agents) -> Result<(), Error> {
+        if agents.len() < MAX_SESSIONS {
             return Ok(());
         }
-        let oldest = last_used.iter().min_by_key(|(_, at)| **at);
-        let idle = oldest.filter(|(_, at)| at.elapsed() >= MIN_IDLE);
-        let id = idle.map(|(id, _)| id.clone()).ok_or(Error::TooMany)?;
+        let idle = agents
+            .iter()
+            .filter(|(_, activity)| activity.is_idle_for(MIN_IDLE));
+        let oldest = idle.min_by_key(|(_, activity)| activity.last());
+        let agent = oldest.map(|(agent, _)| agent.clone());
+        let agent = agent.ok_or(Error::TooMany)?;
         tracing::info!("the agent that was idle the longest was disconnected for another");
-        last_used.remove(&id);
-        Ok(self.sessions.close_session(&id).await?)
+        agents.remove(&agent);
+        if let Some(id) = agent {
+            self.sessions.close_session(&id).await?;
+        }
+        Ok(())
     }
 }
 
@@ -79,10 +166,10 @@ impl SessionManager for HttpSessions {
 
     async fn create_session(&self) -> Result<(SessionId, Self::Transport), Error> {
         // Held until the new session counts, so that simultaneous agents cannot exceed the limit.
-        let mut last_used = self.last_used.lock().await;
-        self.make_room(&mut last_used).await?;
+        let mut agents = self.agents.lock().await;
+        self.make_room(&mut agents).await?;
         let created = self.sessions.create_session().await?;
-        last_used.insert(created.0.clone(), Instant::now());
+        agents.insert(Some(created.0.clone()), Activity::new());
         Ok(created)
     }
 
@@ -100,17 +187,11 @@ impl SessionManager for HttpSessions {
 
     /// The SDK calls this for every session that ends, in whatever way.
     async fn close_session(&self, id: &SessionId) -> Result<(), Error> {
-        let mut last_used = self.last_used.clone().lock_owned().await;
-        let was_open = last_used.remove(id).is_some();
+        let mut agents = self.agents.clone().lock_owned().await;
+        let was_open = agents.remove(&Some(id.clone())).is_some();
         let closed = self.sessions.close_session(id).await;
-        if was_open && last_used.is_empty() {
-            let finishing = (self.when_empty)();
-            // The agent may not wait for the response.
-            let _ = tokio::spawn(async move {
-                finishing.await;
-                drop(last_used);
-            })
-            .await;
+        if was_open {
+            self.on_left(agents).await;
         }
         Ok(closed?)
     }
@@ -120,8 +201,9 @@ impl SessionManager for HttpSessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Error> {
-        self.on_use(id).await;
-        Ok(self.sessions.create_stream(id, message).await?)
+        let running = self.on_use(id).await;
+        let responses = self.sessions.create_stream(id, message).await?;
+        Ok(responses.inspect(move |_| _ = &running))
     }
 
     async fn accept_message(
@@ -159,16 +241,15 @@ mod tests {
 
     use super::*;
 
-    /// Sessions, and how often the last of them has ended.
-    fn sessions() -> (HttpSessions, Arc<AtomicUsize>) {
+    /// Sessions, and how often the last agent has gone.
+    fn sessions() -> (Arc<HttpSessions>, Arc<AtomicUsize>) {
         let times = Arc::new(AtomicUsize::new(0));
         let counter = times.clone();
         let when_empty = move || {
             counter.fetch_add(1, Ordering::Relaxed);
             async {}.boxed()
         };
-        let sessions = HttpSessions::new(LocalSessionManager::default(), when_empty);
-        (sessions, times)
+        (Arc::new(HttpSessions::new(when_empty)), times)
     }
 
     #[tokio::test]
@@ -185,6 +266,30 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn agents_without_a_session_count_as_one_until_they_are_idle() {
+        let (sessions, times) = sessions();
+        let running = sessions.begin_without_session().await;
+        let (id, _transport) = sessions.create_session().await.unwrap();
+        sessions.close_session(&id).await.unwrap();
+        sleep(TIMEOUT * 2).await;
+        assert_eq!(times.load(Ordering::Relaxed), 0, "a request is running");
+        drop(running);
+        sleep(TIMEOUT / 2).await;
+        drop(sessions.begin_without_session().await);
+        sleep(TIMEOUT * 3 / 4).await;
+        assert_eq!(times.load(Ordering::Relaxed), 0, "one has called since");
+        sleep(TIMEOUT / 2).await;
+        assert_eq!(times.load(Ordering::Relaxed), 1);
+        drop(sessions.begin_without_session().await);
+        sleep(TIMEOUT + CHECK_INTERVAL).await;
+        assert_eq!(
+            times.load(Ordering::Relaxed),
+            2,
+            "those that come later, too"
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn idle_session_makes_room_and_busy_ones_do_not() {
         let (sessions, _) = sessions();
         let mut ids = Vec::new();
@@ -198,18 +303,21 @@ mod tests {
             sessions.create_session().await,
             Err(Error::TooMany)
         ));
-        tokio::time::advance(MIN_IDLE).await;
-        sessions.on_use(&ids[0]).await;
-        let (newcomer, _transport) = sessions.create_session().await.unwrap();
-        let mut present = Vec::new();
-        for id in ids.iter().chain([&newcomer]) {
-            if sessions.has_session(id).await.unwrap() {
-                present.push(id);
-            }
+        let mut running = Vec::new();
+        for id in &ids[1..] {
+            running.push(sessions.on_use(id).await);
         }
-        assert_eq!(present.len(), MAX_SESSIONS);
-        assert!(present.contains(&&ids[0]), "it was used a moment ago");
-        assert!(present.contains(&&newcomer));
+        tokio::time::advance(MIN_IDLE).await;
+        let (newcomer, _transport) = sessions.create_session().await.unwrap();
+        assert!(!sessions.has_session(&ids[0]).await.unwrap());
+        for id in ids[1..].iter().chain([&newcomer]) {
+            assert!(sessions.has_session(id).await.unwrap());
+        }
+        drop(running);
+        assert!(
+            matches!(sessions.create_session().await, Err(Error::TooMany)),
+            "their responses have just ended"
+        );
         sessions.close_session(&newcomer).await.unwrap();
         assert!(sessions.create_session().await.is_ok());
     }

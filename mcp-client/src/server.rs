@@ -9,11 +9,10 @@ use futures_util::FutureExt as _;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest,
     CustomResult, ErrorCode, ErrorData, Implementation, JsonObject, ListToolsResult,
-    PaginatedRequestParams, ServerCapabilities, ServerConfig,
+    PaginatedRequestParams, ProtocolVersion, ServerCapabilities, ServerConfig,
 };
 use rmcp::service::RequestContext;
 use rmcp::transport::async_rw::AsyncRwTransport;
-use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::{RoleServer, ServerHandler, ServiceExt as _};
 use serde_json::json;
@@ -31,10 +30,6 @@ use crate::session::Session;
 use crate::tools::{self, ExecuteArguments};
 use crate::{Settings, relay, stdin};
 
-/// When an agent's HTTP session is dropped. Running calls do not count as activity, and its user
-/// may be at lunch.
-const HTTP_SESSION_TIMEOUT: Duration = Duration::from_secs(8 * 60 * 60);
-
 /// How long closing the agent's tabs may take when it has gone.
 const FINISH_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -48,6 +43,8 @@ pub struct Server {
     resets: watch::Sender<()>,
     /// The task that releases the browser when the server becomes idle; at most one.
     release: Arc<Mutex<Option<JoinHandle<()>>>>,
+    /// Over HTTP, the agents that are connected.
+    http: Option<Arc<HttpSessions>>,
 }
 
 /// Serves the agent on stdin and stdout until it disconnects, or until `stop`.
@@ -94,6 +91,7 @@ impl Server {
             session: Arc::new(Mutex::new(session)),
             resets: watch::Sender::new(()),
             release: Arc::default(),
+            http: None,
         }
     }
 
@@ -105,12 +103,12 @@ impl Server {
             let server = server.clone();
             async move { server.finish().await }.boxed()
         };
-        let mut sessions = LocalSessionManager::default();
-        sessions.session_config.keep_alive = Some(HTTP_SESSION_TIMEOUT);
-        let server = self.clone();
+        let sessions = Arc::new(HttpSessions::new(when_empty));
+        let mut server = self.clone();
+        server.http = Some(sessions.clone());
         let service = StreamableHttpService::new(
             move || Ok(server.clone()),
-            Arc::new(HttpSessions::new(sessions, when_empty)),
+            sessions,
             StreamableHttpServerConfig::default(),
         );
         Router::new().route_service("/mcp", service)
@@ -256,6 +254,12 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
+        let _running = match &self.http {
+            Some(sessions) if !has_session(&context) => {
+                Some(sessions.begin_without_session().await)
+            }
+            _ => None,
+        };
         let arguments = request.arguments.unwrap_or_default();
         let response = match request.name.as_ref() {
             "execute" => match ExecuteArguments::parse(arguments) {
@@ -290,6 +294,14 @@ impl ServerHandler for Server {
             None,
         ))
     }
+}
+
+/// Over HTTP, the SDK serves a request that describes its client without a session.
+fn has_session(context: &RequestContext<RoleServer>) -> bool {
+    let missing = context
+        .meta
+        .missing_required_keys(&ProtocolVersion::V_2026_07_28);
+    !missing.is_empty()
 }
 
 /// What the agent's host calls itself, such as `claude-code 2.1`.

@@ -171,6 +171,30 @@ test('over HTTP, requires the current token and rejects web pages', () =>
     assert.notEqual(await post(url, bearer), 401);
   }));
 
+/** Runs code as an agent whose version of the protocol has no sessions. Returns the text of the response. */
+async function executeWithoutSession(url, token, code) {
+  const version = '2026-07-28';
+  const _meta = {
+    'io.modelcontextprotocol/protocolVersion': version,
+    'io.modelcontextprotocol/clientCapabilities': {},
+  };
+  const params = { name: 'execute', arguments: { code }, _meta };
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${token}`,
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+      'mcp-protocol-version': version,
+      'mcp-method': 'tools/call',
+      'mcp-name': 'execute',
+    },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }),
+  });
+  const replies = (await response.text()).matchAll(/^data: (\{.*"result".*)$/gm);
+  return [...replies].map(([, reply]) => JSON.parse(reply).result.content[0].text).join();
+}
+
 /** Connects an agent over HTTP. `leave` ends its session. */
 async function connectOverHttp(url, token) {
   const client = new Client({ name: 'tests', version: '1' });
@@ -210,9 +234,13 @@ test('over HTTP, serves clients with the token, and closes their tabs when the l
     const { text } = await third.execute('[state.n === undefined, page.url()]');
     assert.equal(text, '[true,"about:blank"]', 'nothing is left of the others');
     assert.equal((await opened()).length, 2);
+    assert.equal(await executeWithoutSession(url, token, 'state.n = 3'), '3');
+    await third.leave();
+    const left = await executeWithoutSession(url, token, '[state.n, page.url()]');
+    assert.equal(left, '[3,"about:blank"]', 'an agent without a session still uses it');
+    assert.equal((await opened()).length, 2);
     await stop();
     assert.deepEqual(await opened(), [address], 'a server that is stopped closes them, too');
-    await third.stop();
     await actOnTab(shared.chain, address, 'remove');
   }));
 
