@@ -70,17 +70,23 @@ export function takeOrigin({ url, finalUrl, byExtensionId }) {
   if (byExtensionId !== undefined) {
     return undefined;
   }
-  /** @param {Origin[]} origins */
-  const takeFrom = (origins) => {
-    const index = origins.findIndex(
-      (origin) => (origin.url === url || origin.url === finalUrl) && isRecent(origin),
-    );
-    return index < 0 ? undefined : origins.splice(index, 1)[0];
-  };
+  /** @param {Origin} origin */
+  const matches = (origin) => (origin.url === url || origin.url === finalUrl) && isRecent(origin);
   // A download that is a navigation is in both.
-  const navigation = takeFrom(aborted);
-  const announcement = takeFrom(announced);
+  const navigation = takeFrom(aborted, matches);
+  // In a tab of the user's, it is not what an agent's tab has announced.
+  const tabId = navigation?.isOwn === false ? navigation.tabId : undefined;
+  const announcement = takeFrom(
+    announced,
+    (origin) => matches(origin) && (tabId === undefined || origin.tabId === tabId),
+  );
   return announcement ?? (navigation?.isOwn ? navigation : undefined);
+}
+
+/** @param {Origin[]} origins @param {(origin: Origin) => boolean} matches */
+function takeFrom(origins, matches) {
+  const index = origins.findIndex(matches);
+  return index < 0 ? undefined : origins.splice(index, 1)[0];
 }
 
 /** @param {number} tabId */

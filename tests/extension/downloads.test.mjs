@@ -79,6 +79,18 @@ test('an old announcement does not claim the user’s download', async (t) => {
   assert.deepEqual(sent, []);
 });
 
+test('a download in a tab of the user’s does not use an announcement of the same address', async () => {
+  const { announce, browser, sent, downloads } = await start();
+  announce();
+  browser.chrome.webNavigation.onErrorOccurred.fire({ tabId: 2, frameId: 0, url: URL });
+  const users = downloads.start(URL);
+  await settle();
+  assert.deepEqual(sent, []);
+  assert.equal(downloads.items.get(users).filename, '/home/user/Downloads/report.txt');
+  downloads.start(URL);
+  assert.deepEqual(sent, [created()]);
+});
+
 test('downloads of the same address at once keep their ids', async () => {
   const { begin, sent, downloads } = await start();
   begin('a');
