@@ -18,6 +18,9 @@ use crate::{Settings, relay, runner};
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(5);
 /// For every worker request except running the agent's code.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(20);
+/// How long the extension may be away when the session ends, as after a reload.
+const EXTENSION_TIMEOUT: Duration = Duration::from_secs(3);
+const POLL_INTERVAL: Duration = Duration::from_millis(25);
 
 pub struct Session {
     settings: Settings,
@@ -343,11 +346,15 @@ impl Session {
         }
         if !self.opened.is_empty() && self.reconnect().await {
             let parameters = json!({ "targets": self.opened });
-            let _ = self.try_request("close", parameters).await;
+            if self.try_request("close", parameters).await.is_ok() {
+                self.opened.clear();
+            }
         }
         self.release().await;
         self.end_worker().await;
         *self = Self {
+            // Those that could not be closed are left to the next session's end.
+            opened: std::mem::take(&mut self.opened),
             current: self.current.clone(),
             changes: self.changes,
             ..Self::new(self.settings.clone(), self.audience)
@@ -358,12 +365,16 @@ impl Session {
     /// been released since the last call, and code that was stopped took its worker with it.
     async fn reconnect(&mut self) -> bool {
         let port = relay::port(&self.settings, self.port);
-        match relay::find(&self.settings, port).await {
-            Ok(Some(status)) if status.extension => {
-                let connected = self.ensure_connected(port, &Progress::silent()).await;
-                connected.is_ok()
+        let deadline = Instant::now() + EXTENSION_TIMEOUT;
+        loop {
+            match relay::find(&self.settings, port).await {
+                Ok(Some(status)) if status.extension => {
+                    let connected = self.ensure_connected(port, &Progress::silent()).await;
+                    return connected.is_ok();
+                }
+                Ok(Some(_)) if Instant::now() < deadline => sleep(POLL_INTERVAL).await,
+                _ => return false,
             }
-            _ => false,
         }
     }
 

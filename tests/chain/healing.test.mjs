@@ -7,6 +7,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { reload, workerCrash, workerStop } from '../chaos/faults.mjs';
+import { startAgent } from '../harness/agent.mjs';
 import { useChain, userTabs } from '../harness/chain.mjs';
 import { until } from '../harness/processes.mjs';
 import { framing, html } from '../harness/site.mjs';
@@ -94,3 +95,18 @@ for (const [name, fault] of Object.entries(FAULTS)) {
       await page.close();
     }));
 }
+
+test('the tabs of an agent that leaves while the extension is reloaded are closed', async () => {
+  const { home, port } = shared.chain.relay;
+  const agent = await startAgent({ home, port });
+  const before = await userTabs(shared.chain);
+  const { isError, text } = await agent.execute(`await page.goto('${shared.site.url('/page')}')`);
+  assert.ok(!isError, text);
+  assert.notDeepEqual(await userTabs(shared.chain), before);
+  const run = await reload(shared.chain);
+  run();
+  await shared.chain.relay.waitForExtension(false);
+  await agent.stop();
+  await shared.chain.relay.waitForExtension();
+  assert.deepEqual(await userTabs(shared.chain), before);
+});
