@@ -207,6 +207,16 @@ function forget(tabId) {
   return wasAttached;
 }
 
+/** @param {number} tabId @param {string} childSessionId */
+function forgetChild(tabId, childSessionId) {
+  const attachment = attached.get(tabId);
+  const hadRuntime = attachment?.runtimeEnabled.delete(childSessionId);
+  const hadRate = attachment?.cpu.forget(childSessionId);
+  if (hadRuntime || hadRate) {
+    save();
+  }
+}
+
 /**
  * @param {number} tabId
  * @param {string} method
@@ -257,11 +267,20 @@ async function enableRuntime({ runtimeEnabled }, target, params) {
  * @param {number} rate
  */
 export async function slowDown({ tabId, childSessionId }, rate) {
-  await attached.get(tabId)?.cpu.slowDown(childSessionId, rate, save);
-  if (rate === 1) {
-    // Chrome has applied this to the target's process, which may have other tabs of the same site.
-    attached.forEach(({ cpu }) => cpu.repeat());
+  const cpu = attached.get(tabId)?.cpu;
+  if (cpu) {
+    await cpu.slowDown(childSessionId, rate, save);
+    repeatAbove(cpu.total(childSessionId));
   }
+}
+
+/**
+ * Chrome applies a rate to the target's process, which may have other tabs of the same site. The highest has to come last.
+ * @param {number} rate What was just applied.
+ */
+function repeatAbove(rate) {
+  const higher = [...attached.values()].flatMap(({ cpu }) => cpu.above(rate));
+  higher.sort((a, b) => a.rate - b.rate).forEach(({ repeat }) => repeat());
 }
 
 /** The targets that are slowed down, and their rates. @returns {[TargetId, number][]} */
@@ -320,6 +339,9 @@ export async function targetsByPage() {
 export function watchDebugger({ onEvent, onDetached, onCancelled }) {
   chrome.debugger.onEvent.addListener(({ tabId, sessionId }, method, params) => {
     if (tabId !== undefined) {
+      if (method === 'Target.detachedFromTarget' && params) {
+        forgetChild(tabId, /** @type {{ sessionId: string }} */ (params).sessionId);
+      }
       onEvent(tabId, method, params ?? {}, sessionId);
     }
   });

@@ -58,11 +58,30 @@ export class CpuThrottle {
     );
   }
 
-  /** Sends all rates once more. */
-  repeat() {
-    for (const key of this.#rates.keys()) {
-      this.#sendRate(key).catch(() => {}); // It is gone.
-    }
+  /** A child target's session has ended. @param {string} childSessionId @returns {boolean} Whether it had a rate. */
+  forget(childSessionId) {
+    this.#brakes.get(childSessionId)?.set(1);
+    this.#brakes.delete(childSessionId);
+    return this.#rates.delete(childSessionId);
+  }
+
+  /** What a target is slowed down to in total. @param {string} [childSessionId] */
+  total(childSessionId = PAGE) {
+    const { client, own } = this.#rates.get(childSessionId) ?? FULL_SPEED;
+    return client * own;
+  }
+
+  /**
+   * The rates above another, and what sends each once more.
+   * @param {number} rate
+   * @returns {{ rate: number, repeat: () => void }[]}
+   */
+  above(rate) {
+    const totals = [...this.#rates.keys()].map((key) => ({
+      rate: this.total(key),
+      repeat: () => void this.#sendRate(key).catch(() => {}), // It is gone.
+    }));
+    return totals.filter((total) => total.rate > rate);
   }
 
   /** The targets that this extension slows down, and its rates. @returns {[string | undefined, number][]} */
@@ -110,8 +129,7 @@ export class CpuThrottle {
 
   /** @param {string} key */
   #sendRate(key) {
-    const { client, own } = this.#rates.get(key) ?? FULL_SPEED;
-    return this.#send(key || undefined, SET_CPU_RATE, { rate: client * own });
+    return this.#send(key || undefined, SET_CPU_RATE, { rate: this.total(key) });
   }
 
   /** Chrome has no CPU throttling for workers. @param {string} key @param {number} rate @param {any} error */

@@ -125,3 +125,43 @@ test('a rate that Chrome refuses changes nothing', async () => {
   await restarted.adopt();
   assert.deepEqual(restarted.slowedTargets(), []);
 });
+
+test('the higher rate of a tab that may share the process is repeated after each lower one', async () => {
+  const { browser, attachments } = await start();
+  await attachments.attach(1);
+  await attachments.attach(2);
+  await setRate(attachments, 2, 4);
+  for (const rate of [8, 4, 2, 1]) {
+    await attachments.slowDown({ tabId: 1 }, rate);
+  }
+  const sent = browser
+    .callsTo('debugger.sendCommand')
+    .map(([{ tabId }, , { rate }]) => [tabId, rate]);
+  assert.deepEqual(sent, [
+    [2, 4],
+    [1, 8],
+    [1, 4],
+    [1, 2],
+    [2, 4],
+    [1, 1],
+    [2, 4],
+  ]);
+});
+
+test('forgets a child target whose session has ended, also after a restart', async () => {
+  const { browser, attachments } = await start();
+  attachments.watchDebugger({ onEvent() {}, onDetached() {} });
+  await attachments.attach(1);
+  await attachments.slowDown({ tabId: 1, childSessionId: CHILD }, 8);
+  await setRate(attachments, 1, 2);
+  browser.chrome.debugger.onEvent.fire({ tabId: 1 }, 'Target.detachedFromTarget', {
+    sessionId: CHILD,
+    targetId: 'T',
+  });
+  assert.deepEqual(attachments.slowedTargets(), []);
+  const restarted = await newWorker(browser)('attachments.js');
+  await restarted.adopt();
+  assert.deepEqual(restarted.slowedTargets(), []);
+  await restarted.slowDown({ tabId: 1 }, 8);
+  assert.equal(rates(browser, 1).at(-1), 16, 'the page keeps its rate');
+});
