@@ -43,6 +43,7 @@ async function withWork(use) {
     const work = await startWork(chain, site);
     ({ client } = work);
     await use(work);
+    await work.settle();
     client.kill();
     await client.closed;
     await chain.relay.stop({ keepHome: true });
@@ -60,12 +61,12 @@ async function withWork(use) {
 async function startWork(chain, site) {
   const urls = [site.url('/one'), site.url('/two')];
   await openTabs(chain, urls);
-  const { client, record } = await connectRecorded(chain.cdpUrl);
+  const { client, record, settle } = await connectRecorded(chain.cdpUrl);
   const sessions = await Promise.all(urls.map((url) => client.attach(url)));
   const evaluate = (session = sessions[0]) =>
     client.send('Runtime.evaluate', marked().params, session);
   await Promise.all(sessions.map(evaluate));
-  return { chain, site, client, record, sessions, evaluate };
+  return { chain, site, client, record, settle, sessions, evaluate };
 }
 
 /** Starts commands that do not end. @returns Their replies, and when each arrived. */

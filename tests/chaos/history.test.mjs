@@ -101,6 +101,19 @@ test('a client that has left may miss replies', () => {
   assert.deepEqual(violationsOf({ entries, clients, executed: EXECUTED }), []);
 });
 
+test('rejects what a client lacks that has left after its requests were answered', () => {
+  const left = { hasLeft: true, isSettled: true };
+  const entries = replacing(GOOD[8]);
+  const unanswered = [recordOf(entries, left)];
+  assertRejected(/no reply to 1 \(Runtime.evaluate\)/, { entries, clients: unanswered });
+  const own = recordOf(GOOD, left);
+  const withoutEvent = { ...own, received: own.received.toSpliced(3, 1) };
+  assertRejected(/did not receive/, { entries: GOOD, clients: [withoutEvent] });
+  const withoutEnd = { ...own, received: own.received.slice(0, -1) };
+  const clients = [withoutEnd];
+  assert.deepEqual(violationsOf({ entries: GOOD, clients, executed: EXECUTED }), []);
+});
+
 test('rejects a reply on another session', () => {
   const elsewhere = sent({ id: 1, result: {}, sessionId: 'B'.repeat(32) });
   assertRejected(/reply to 1 on session BBB/, { entries: replacing(GOOD[8], elsewhere) });

@@ -50,7 +50,7 @@ const EXPECTED =
 
 /** Clients at random work. Each step has random numbers of its own, whatever else is under way. */
 class Work {
-  /** @type {{ client: any, sessions: string[] }[]} */
+  /** @type {{ client: any, settle: () => Promise<void>, sessions: string[] }[]} */
   #users = [];
   /** What each client knows, also of those that have left. */
   records = [];
@@ -85,8 +85,8 @@ class Work {
   }
 
   async #connect() {
-    const { client, record } = await connectRecorded(this.chain.cdpUrl);
-    this.#users.push({ client, sessions: [] });
+    const { client, record, settle } = await connectRecorded(this.chain.cdpUrl);
+    this.#users.push({ client, settle, sessions: [] });
     this.records.push(record);
     return client;
   }
@@ -154,6 +154,7 @@ class Work {
     const { targetId } = await client.send('Target.createTarget', params);
     const attached = await client.send('Target.attachToTarget', { targetId, flatten: true });
     await client.send('Runtime.evaluate', marked().params, attached.sessionId);
+    await Promise.all(this.#users.map(({ settle }) => settle()));
     await this.leave();
     await this.chain.relay.waitForClients(0);
     await untilDetached(this.chain);

@@ -57,7 +57,17 @@ export async function connectRecorded(url) {
     const left = client.closed.then(() => ({ error: { code: 0, message: 'The client left.' } }));
     return Promise.race([request(method, ...rest), late, left]).finally(() => clearTimeout(timer));
   };
-  const record = { received: client.messages, sent: client.sent, hasLeft: false };
+  const record = {
+    received: client.messages,
+    sent: client.sent,
+    hasLeft: false,
+    isSettled: false,
+  };
   client.closed.then(() => (record.hasLeft = true));
-  return { client, record };
+  /** Ends its work. From now on, a request without a reply and a lost message before this one are violations. */
+  const settle = async () => {
+    await client.send('Target.getTargets');
+    record.isSettled = true;
+  };
+  return { client, record, settle };
 }
