@@ -28,12 +28,21 @@ const shared = useChain({
 const FAULTS = { 'its worker is stopped': workerStop, 'it is reloaded': reload };
 if (process.platform === 'linux') FAULTS['its process crashes'] = workerCrash;
 
-/** Lets the extension fail, and waits until it is back. */
+/**
+ * Lets the extension fail, and waits until it has connected again. Its status may be wrong for too short a time
+ * to be seen, so this looks at the relay's log.
+ */
 async function failAndHeal(fault) {
+  const { log } = shared.chain.relay;
   const run = await fault(shared.chain);
+  const { length } = log();
   run();
-  await shared.chain.relay.waitForExtension(false);
-  await shared.chain.relay.waitForExtension();
+  // Chrome may take half a minute to start a worker again.
+  await until(
+    'the extension has connected again',
+    () => log().slice(length).includes('extension connected'),
+    45_000,
+  );
 }
 
 for (const [name, fault] of Object.entries(FAULTS)) {
