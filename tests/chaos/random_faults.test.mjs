@@ -45,8 +45,16 @@ const MAX_PAUSE_MS = 130;
 /** @typedef {ReturnType<typeof randomFrom>} Random */
 
 /** Errors that a client may get while parts fail. */
-const EXPECTED =
-  /The client left|outcome is unknown|was not sent|No browser connected|wasn't found|not found|No target with given id|tab was closed|Inspected target navigated|debugger was detached|Cannot find|not attached|page did not respond|Cannot attach|Cannot find context|No tab with/;
+const EXPECTED = [
+  /^The client left\.$/,
+  /^Session with given id not found\.$/,
+  /^No target with given id( found: \w+)?$/,
+  /[;.] (its|the|The) outcome is unknown\.( Try again later or reload the page\.)?$/,
+  /^No browser connected\. .* This command was not sent\.$/,
+  /^(Could not attach the debugger to this tab: )?(The tab was closed|No tab with (given )?id:? \d+|Inspected target navigated or closed|Cannot find (context with specified id|default execution context)|Debugger is not attached to the tab with id: \d+)\.?$/,
+];
+/** How many of the evaluations have to succeed. Usually more than four fifths do. */
+const MIN_SUCCEEDED = 0.5;
 
 /** Clients at random work. Each step has random numbers of its own, whatever else is under way. */
 class Work {
@@ -54,6 +62,8 @@ class Work {
   #users = [];
   /** What each client knows, also of those that have left. */
   records = [];
+  /** How many commands were sent to pages, and how many of them succeeded. */
+  evaluations = { sent: 0, succeeded: 0 };
   /** @type {unknown} */
   failure;
   #running = new Set();
@@ -134,14 +144,19 @@ class Work {
       `new Promise((resolve) => setTimeout(resolve, ${random.below(300)}))`,
       `'x'.repeat(${random.below(size)})`,
     ]);
-    const { error } = await this.#request(user, 'Runtime.evaluate', marked(value).params, session);
+    const { params } = marked(value);
+    const { result, error } = await this.#request(user, 'Runtime.evaluate', params, session);
+    this.evaluations.sent += 1;
+    if (result && !result.exceptionDetails) this.evaluations.succeeded += 1;
     // Its tab is gone.
     if (error?.code === -32001) user.sessions = user.sessions.filter((id) => id !== session);
   }
 
   async #request({ client }, method, params, session) {
     const reply = await client.request(method, params, session);
-    if (reply.error) assert.match(`${method}: ${reply.error.message}`, EXPECTED);
+    const message = reply.error?.message;
+    const isExpected = !reply.error || EXPECTED.some((pattern) => pattern.test(message));
+    assert.ok(isExpected, `${method}: ${message}`);
     return reply;
   }
 
@@ -228,13 +243,18 @@ test(`${seconds} s of random faults under random work, seed ${seed}`, TIMEOUT, a
     const entries = await readRecording(recording);
     const history = { entries, clients: work.records, executed: site.executed };
     assert.deepEqual(violationsOf(history), []);
+    const share = work.evaluations.succeeded / work.evaluations.sent;
+    assert.ok(share >= MIN_SUCCEEDED, `${share} of the evaluations succeeded`);
     const ratio = after / before;
     const done = `${seconds} s of random faults (${faults}) under random work (${steps} steps), seed ${seed}`;
-    console.log(`${done}: memory ${before.toFixed(1)} → ${after.toFixed(1)} MiB`);
+    console.log(
+      `${done}: ${work.evaluations.succeeded} of ${work.evaluations.sent} evaluations succeeded`,
+    );
+    console.log(`memory ${before.toFixed(1)} → ${after.toFixed(1)} MiB`);
     reportRow({
       fault: done,
-      asked: 'no violation, memory after ≤ 1.5× before',
-      measured: `no violation, ${ratio.toFixed(2)}×`,
+      asked: 'no violation, half of the commands succeed, memory after ≤ 1.5× before',
+      measured: `no violation, ${(share * 100).toFixed(0)} %, ${ratio.toFixed(2)}×`,
       met: ratio <= 1.5,
     });
   } finally {

@@ -63,6 +63,7 @@ test(`${kills} times: the relay is killed and started again`, TIMEOUT, async (t)
     `relay killed and started again, ${kills}×, ${IN_FLIGHT} commands in flight`,
     results,
     1_000,
+    'ended by the closed socket',
   );
   assert.equal(new Set(site.executed).size, site.executed.length, 'nothing was executed twice');
   assert.deepEqual(await userTabs(chain), tabs, 'no tab was lost or added');
