@@ -56,7 +56,8 @@ function places(value, found = []) {
 
 /** What can be done to one place. */
 const CHANGES = [
-  (random, container, key) => (container[key] = pick(random, ODD)),
+  // A copy, because later changes may change what is inside.
+  (random, container, key) => (container[key] = structuredClone(pick(random, ODD))),
   (_random, container, key) => delete container[key],
   (_random, container, key) => (container[key] = [container[key]]),
   (_random, container, key) => (container[key] = { [key]: container[key] }),
