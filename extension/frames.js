@@ -219,18 +219,22 @@ export class FramePump {
     if (isOverridden) {
       this.#sendQuietly(SET_SIZE, override);
     } else if (!this.#isOverridden) {
-      await this.#endOverride();
+      // A client may set a size meanwhile, which has to stay.
+      await this.#endOverride(() => !this.#isOverridden);
       this.#waiting -= 1;
       this.#stopLater();
     }
   }
 
-  /** Ends an override of the size, and waits until the page has its own again. */
-  async #endOverride() {
+  /**
+   * Ends an override of the size, and waits until the page has its own again.
+   * @param {() => boolean} [mayClear]
+   */
+  async #endOverride(mayClear = () => true) {
     this.#waiting += 1;
     this.#start();
     // Do not wait for a page that has gone or is paused.
-    await Promise.race([this.#clearSize().catch(() => {}), delay(RESTORE_TIMEOUT_MS)]);
+    await Promise.race([this.#clearSize(mayClear).catch(() => {}), delay(RESTORE_TIMEOUT_MS)]);
   }
 
   /** @param {Promise<unknown>} reply */
@@ -253,8 +257,12 @@ export class FramePump {
     }
   }
 
-  async #clearSize() {
+  /** @param {() => boolean} mayClear */
+  async #clearSize(mayClear) {
     const overridden = await this.#size();
+    if (!mayClear()) {
+      return;
+    }
     await this.#send(CLEAR_SIZE);
     while (!this.#isStopped && (await this.#size()) === overridden) {
       await delay(RESTORE_POLL_MS);

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { mock, test } from 'node:test';
+import { FramePump } from '../../extension/frames.js';
 import { settle } from './fake_chrome.mjs';
 import { browserWithTabs, newWorker } from './worker.mjs';
 
@@ -118,4 +119,43 @@ test('sends nothing to a tab after it is detached', async (context) => {
   await tab.reply();
   tab.tick(5_000);
   assert.deepEqual(tab.screencasts(), ['Page.startScreencast']);
+});
+
+test('a size that a client sets right after the slow screenshot of a PDF stays', async (context) => {
+  mock.timers.enable({ apis: ['setTimeout'] });
+  context.after(() => mock.timers.reset());
+  for (const [doesSetSize, clears] of [
+    [false, 1],
+    [true, 0],
+  ]) {
+    const sent = [];
+    let onMeasured;
+    let onTaken;
+    const measured = new Promise((resolve) => (onMeasured = resolve));
+    const screenshot = new Promise((resolve) => (onTaken = resolve));
+    const send = async (method) => {
+      sent.push(method);
+      await (method === 'Page.getLayoutMetrics' && measured);
+    };
+    const pump = new FramePump(send, {
+      viewSize: async () => ({ width: 800, height: 600 }),
+      isPdf: () => true,
+      mayFocus: () => false,
+    });
+    pump.onCommand('Page.captureScreenshot', {}, screenshot);
+    mock.timers.tick(1_000);
+    await settle();
+    assert.ok(sent.includes('Emulation.setDeviceMetricsOverride'), 'a frame is forced');
+    onTaken();
+    await settle();
+    assert.equal(sent.at(-1), 'Page.getLayoutMetrics');
+    if (doesSetSize) {
+      pump.onCommand('Emulation.setDeviceMetricsOverride', { width: 400 }, Promise.resolve());
+    }
+    onMeasured();
+    await settle();
+    const cleared = sent.filter((method) => method === 'Emulation.clearDeviceMetricsOverride');
+    assert.equal(cleared.length, clears);
+    pump.stop();
+  }
 });
