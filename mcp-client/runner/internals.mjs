@@ -194,7 +194,7 @@ const DO_NOT_WAIT = new Set([
 
 /** A selector that starts with a ref, or one that agents take for a ref, such as `e5` or `[ref=e5]`. */
 const REF =
-  /^(?:aria-ref=(?<ref>\w+)|(?:@|ref=|\[(?:aria-)?ref=)?["']?(?<meant>(?:f\d+)?e\d+)["']?\]?$)/;
+  /^(?:aria-ref=(?<ref>\w+)|(?:@|ref=|\[(?:aria-)?ref=["']?)?(?<meant>(?:f\d+)?e\d+)(?:["']?\])?$)/;
 
 /**
  * Calls `check` before every use of a selector that starts with a ref, or is meant to. If it throws, nothing is sent.

@@ -142,6 +142,10 @@ test('a ref stays valid as long as its element exists, and fails at once when it
     const meant = await failsAtOnce(`await page.click('${selector}')`);
     assert.ok(meant.includes(`Use page.locator('aria-ref=${follow}').`), meant);
   }
+  const named = await run(
+    `await page.locator('#follow').evaluate((button, name) => { button.textContent = name; }, '${follow}'); await page.textContent('"${follow}"')`,
+  );
+  assert.equal(named.text, follow, 'a text in quotes is no ref');
   assert.equal((await run(`page.locator('aria-ref=${save}').count()`)).text, '0');
   await run(`page.locator('aria-ref=${save}').waitFor({ state: 'detached' })`);
 });
