@@ -64,7 +64,7 @@ for (const [name, fault] of Object.entries(FAULTS)) {
 
       await failAndHeal(fault);
       const before = logged.length;
-      await until('the console is heard again', () => logged.length > before);
+      await until('console events arrive again', () => logged.length > before);
       assert.equal(await page.evaluate(() => document.title), 'Page');
       assert.equal(await page.frameLocator('iframe').locator('p').textContent(), 'inner');
       const frame = await until('the frame is announced', () => page.frames()[1]);
@@ -93,7 +93,7 @@ for (const [name, fault] of Object.entries(FAULTS)) {
 
       await failAndHeal(fault);
       const before = logged.length;
-      await until('the console is heard again', () => logged.length > before);
+      await until('console events arrive again', () => logged.length > before);
       assert.equal(await page.evaluate(() => document.title), 'Framing');
       const frame = await until('the frame is announced', () =>
         page.frames().find((candidate) => candidate.url().endsWith('/inner')),

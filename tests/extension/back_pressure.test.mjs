@@ -195,7 +195,7 @@ test('does not speed up a tab that would send too much, but tries it ever more r
   );
 });
 
-test('slows down nobody else for a target that cannot be slowed down', async (t) => {
+test('slows down no other target for one that cannot be slowed down', async (t) => {
   const worker = await start(t);
   worker.browser.stub('debugger.sendCommand', ({ tabId }) => {
     if (tabId === 1) throw new Error('{"code":-32000,"message":"Only for pages"}');
