@@ -113,8 +113,11 @@ test('the tabs of an agent that leaves while the extension is reloaded are close
   assert.ok(!isError, text);
   assert.notDeepEqual(await userTabs(shared.chain), before);
   const run = await reload(shared.chain);
+  const { log } = shared.chain.relay;
+  const { length } = log();
   run();
-  await shared.chain.relay.waitForExtension(false);
+  const isAway = () => log().slice(length).includes('extension disconnected');
+  await until('the extension is away', isAway);
   await agent.stop();
   await shared.chain.relay.waitForExtension();
   assert.deepEqual(await userTabs(shared.chain), before);
