@@ -6,7 +6,7 @@ NPM_READY := tests/node_modules/.package-lock.json
 PYTHON_READY := $(TARGET)/python/ready
 PRETTIER_FILES := extension mcp-client/runner tests fixtures examples
 SUBMAKE := $(MAKE) --no-print-directory
-FUZZ_TARGETS := core_client core_extension handshake websocket_read websocket_write
+FUZZ_TARGETS := core_client core_extension handshake http_guard websocket_read websocket_write
 
 .DEFAULT_GOAL := help
 .PHONY: help run build fmt check test bench bench-agents chaos test-clients coverage fuzz fuzz-seeds cargo-fuzz mutants deny clean check-rust check-js test-core test-rust test-node chromium chromedriver python

@@ -4,6 +4,7 @@
 pub mod core_client;
 pub mod core_extension;
 pub mod handshake;
+pub mod http_guard;
 pub mod websocket_read;
 pub mod websocket_write;
 

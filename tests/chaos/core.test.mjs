@@ -17,7 +17,14 @@ import { reportRow } from './report.mjs';
 
 const SEEDS = 100_000;
 const SECONDS = 60;
-const TARGETS = ['core_client', 'core_extension', 'handshake', 'websocket_read', 'websocket_write'];
+const TARGETS = [
+  'core_client',
+  'core_extension',
+  'handshake',
+  'http_guard',
+  'websocket_read',
+  'websocket_write',
+];
 const OPTIONS = { skip: !IS_FULL, timeout: 3_600_000 };
 
 async function cargo(args, { cwd = ROOT, env = {} } = {}) {

@@ -43,6 +43,11 @@ fn handshakes() {
 }
 
 #[test]
+fn requests_at_the_guard() {
+    repeat("http_guard", targets::http_guard::run);
+}
+
+#[test]
 fn frames_that_are_read() {
     repeat("websocket_read", targets::websocket_read::run);
 }

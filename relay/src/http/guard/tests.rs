@@ -1,32 +1,18 @@
 //! The guard on its own: which request gets which status.
 
+use super::rules::{POST_PATHS, not_get};
 use super::*;
-use crate::config::{BrowserMode, ClientMode};
 use crate::http::peer::Owner;
+use axum::Json;
+use axum::http::{HeaderMap, HeaderName};
 
 const EXTENSION: &str = "chrome-extension://abcdefghijklmnopabcdefghijklmnop";
 
-fn config(debug_http: bool) -> Config {
-    Config {
-        port: 19222,
-        client_mode: ClientMode::SingleActive,
-        browser_mode: BrowserMode::One,
-        allow_unpaired: false,
-        debug_http,
-        launch: None,
-        extension_ids: vec!["abcdefghijklmnopabcdefghijklmnop".to_owned()],
-        core: tabwire_core::Config::new(0),
-        max_message: 0,
-        outbox_limit: 0,
-        client_timeout: None,
-    }
-}
-
 fn status(path: &str, headers: &[(&str, &str)]) -> StatusCode {
-    status_of(&config(false), "GET", path, headers)
+    status_of(false, "GET", path, headers)
 }
 
-fn status_of(config: &Config, method: &str, path: &str, headers: &[(&str, &str)]) -> StatusCode {
+fn status_of(debug_http: bool, method: &str, path: &str, headers: &[(&str, &str)]) -> StatusCode {
     let mut map = HeaderMap::new();
     for (name, value) in headers {
         map.append(
@@ -37,7 +23,12 @@ fn status_of(config: &Config, method: &str, path: &str, headers: &[(&str, &str)]
     let (method, uri) = (method.parse().unwrap(), path.parse().unwrap());
     let token = presented_token(&uri, &map);
     let has_token = token.is_some_and(|token| Token::for_test("secret").matches(&token));
-    admit(config, &method, &uri, &map, has_token)
+    let rules = Rules {
+        port: 19222,
+        extension_ids: &["abcdefghijklmnopabcdefghijklmnop".to_owned()],
+        debug_http,
+    };
+    rules::admit(rules, &method, &uri, &map, has_token)
         .map_or_else(|refused| refused.0, |()| StatusCode::OK)
 }
 
@@ -210,7 +201,7 @@ fn each_method_is_for_its_own_paths() {
             ("host", "127.0.0.1:19222"),
             ("authorization", "bearer  secret "),
         ];
-        status_of(&config(true), method, path, &headers)
+        status_of(true, method, path, &headers)
     };
     for path in ["/", "/client-slot", "/json/list", "/cdp", "/launch"] {
         for method in ["GET", "HEAD"] {
@@ -240,7 +231,7 @@ fn each_method_is_for_its_own_paths() {
 fn what_a_relay_is_asked_to_do_needs_the_token() {
     let host = ("host", "127.0.0.1:19222");
     for path in POST_PATHS {
-        let refused = status_of(&config(true), "POST", path, &[host]);
+        let refused = status_of(true, "POST", path, &[host]);
         assert_eq!(refused, StatusCode::UNAUTHORIZED, "{path}");
     }
     for path in ["/", "/client-slot"] {
@@ -254,7 +245,7 @@ fn commands_over_http_exist_only_if_asked_for() {
         ("host", "127.0.0.1:19222"),
         ("authorization", "Bearer secret"),
     ];
-    let status = |debug_http, path| status_of(&config(debug_http), "POST", path, &headers);
+    let status = |debug_http, path| status_of(debug_http, "POST", path, &headers);
     assert_eq!(status(false, "/command"), StatusCode::NOT_FOUND);
     assert_eq!(status(true, "/command"), StatusCode::OK);
     assert_eq!(status(false, "/launch"), StatusCode::OK);
