@@ -9,8 +9,10 @@ import { EventEmitter, once } from 'node:events';
 import { json } from 'node:stream/consumers';
 import { test } from 'node:test';
 
+import { startRelayAgain } from '../chaos/faults.mjs';
 import { inExtension, openTabs, pageAt, titleIn, useChain } from '../harness/chain.mjs';
 import { until, untilEqual } from '../harness/processes.mjs';
+import { withRawClient } from '../harness/raw_client.mjs';
 import { html } from '../harness/site.mjs';
 
 /**
@@ -25,24 +27,40 @@ const nameOf = (request) => new URL(request.url, 'http://site').search;
  * Reports what it sees whenever the test answers /wait. A timer would be throttled in the
  * background.
  */
-const WATCHED = `<title>Watched</title><button onclick="this.textContent = 'clicked'">press</button><script type="module">
+const reporting = (look) => `<script type="module">
+  ${look}
+  for (;;) {
+    await fetch('/wait' + location.search);
+    await fetch('/report' + location.search, { method: 'POST', body: JSON.stringify(look()) });
+  }
+</script>`;
+const BUTTON = `<button onclick="this.textContent = 'clicked'">press</button>`;
+
+const WATCHED = `<title>Watched</title>${BUTTON}${reporting(`
   const look = () => ({
     dark: matchMedia('(prefers-color-scheme: dark)').matches, print: matchMedia('print').matches,
     motion: matchMedia('(prefers-reduced-motion: reduce)').matches,
     width: innerWidth, height: innerHeight, ratio: devicePixelRatio, agent: navigator.userAgent, language: navigator.language,
     zone: Intl.DateTimeFormat().resolvedOptions().timeZone, touch: navigator.maxTouchPoints, font: getComputedStyle(document.body).fontFamily,
     visibility: document.visibilityState, focus: document.hasFocus(), webdriver: navigator.webdriver, scroll: scrollY,
-  });
-  for (;;) {
-    await fetch('/wait' + location.search);
-    await fetch('/report' + location.search, { method: 'POST', body: JSON.stringify(look()) });
-  }
-</script>`;
+  });`)}`;
+
+/** Also reports every event that shows that a page is used. */
+const NOTICING = `<title>Noticing</title>${BUTTON}${reporting(`
+  const events = document.hasFocus() ? ['focus'] : [];
+  const notice = (event, detail = '') => events.push((event.type + ' ' + detail).trim());
+  document.addEventListener('visibilitychange', (event) => notice(event, document.visibilityState));
+  document.addEventListener('click', (event) => notice(event, event.isTrusted ? 'trusted' : ''));
+  for (const type of ['focus', 'blur']) addEventListener(type, (event) => notice(event));
+  const look = () => ({
+    events, visibility: document.visibilityState, hidden: document.hidden, focus: document.hasFocus(),
+  });`)}`;
 
 const shared = useChain({
   chromiumArgs: ['--blink-settings=preferredColorScheme=0'],
   pages: {
     '/watched': WATCHED,
+    '/noticing': NOTICING,
     '/framing': html(
       (site) =>
         `<title>Framing</title><iframe src="${site.url('/watched?framed', 'localhost')}"></iframe>`,
@@ -164,4 +182,72 @@ test('overrides apply while the client is connected and are undone when it leave
     });
     await untilEqual('?overridden is restored', () => report('?overridden'), before);
   }
+});
+
+/** Opens a page in the background, and returns how to check what it has noticed since. */
+async function openNoticing(name) {
+  await openTabs(shared.chain, [shared.site.url(`/noticing${name}`)]);
+  const atRest = await until(`${name} is at rest`, async () => {
+    const seen = await report(name);
+    const [focused, blurred] = ['focus', 'blur'].map(
+      (type) => seen.events.filter((event) => event === type).length,
+    );
+    return seen.visibility === 'hidden' && focused === blurred && seen;
+  });
+  let last = atRest;
+  return {
+    async noticesNothing() {
+      assert.deepEqual(await report(name), last);
+    },
+    /** @param {string[]} events @param {{ visibility: string, focus: boolean }} state */
+    async notices(events, { visibility, focus }) {
+      const hidden = visibility === 'hidden';
+      last = { events: [...last.events, ...events], visibility, hidden, focus };
+      await untilEqual(`${name} notices ${events}`, () => report(name), last);
+    },
+  };
+}
+
+const IN_FRONT = { visibility: 'visible', focus: true };
+const BEHIND = { visibility: 'hidden', focus: false };
+
+test('a page notices what docs/security.md says', async () => {
+  const { noticesNothing, notices } = await openNoticing('?noticed');
+  await withRawClient(shared.chain, async ({ client }) => {
+    await client.send('Target.getTargets');
+    await noticesNothing();
+    const session = await client.attach(shared.site.url('/noticing?noticed'));
+    await client.send('Runtime.evaluate', { expression: '1 + 1' }, session);
+    await noticesNothing();
+    const expression = 'new Promise((resolve) => setTimeout(resolve, 100))';
+    await client.send('Runtime.evaluate', { expression, awaitPromise: true }, session);
+    await notices(['visibilitychange visible', 'focus'], IN_FRONT);
+  });
+  await notices(['visibilitychange hidden', 'blur'], BEHIND);
+  await shared.withPlaywright(async ({ context }) => {
+    const page = pageAt(context, '?noticed');
+    assert.equal(await page.title(), 'Noticing');
+    await noticesNothing();
+    await titleIn(page);
+    await notices(['visibilitychange visible', 'focus'], IN_FRONT);
+    await page.click('button');
+    await notices(['click trusted'], IN_FRONT);
+  });
+  // A page that was clicked keeps its focus.
+  await notices(['visibilitychange hidden'], { visibility: 'hidden', focus: true });
+});
+
+test('with --no-focus-emulation, a page does not notice that it is read', async () => {
+  await shared.chain.relay.stop({ keepHome: true });
+  await startRelayAgain(shared.chain, ['--no-focus-emulation']);
+  await shared.chain.relay.waitForExtension();
+  const { noticesNothing } = await openNoticing('?unaware');
+  await shared.withPlaywright(async ({ context }) => {
+    const page = pageAt(context, '?unaware');
+    await titleIn(page);
+    assert.equal(await page.textContent('button'), 'press');
+    await page.screenshot();
+    await noticesNothing();
+  });
+  await noticesNothing();
 });
