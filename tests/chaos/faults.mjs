@@ -3,6 +3,8 @@
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
 
 import { EXTENSION_ID, startRelay, until } from '../harness/processes.mjs';
 import { connectRaw } from '../harness/raw_client.mjs';
@@ -41,6 +43,17 @@ export const reload = (chain) =>
       setTimeout(() => own.kill(), 1_000).unref();
     };
   });
+
+/**
+ * The extension is updated: its folder has another version when it reloads itself.
+ * @param {string} version @returns {Promise<Fault>}
+ */
+export async function update(chain, version) {
+  const file = path.join(chain.chromium.extension, 'manifest.json');
+  const manifest = JSON.parse(await readFile(file, 'utf8'));
+  await writeFile(file, JSON.stringify({ ...manifest, version }));
+  return reload(chain);
+}
 
 /** The extension's process dies, as by a crash. Linux only. @returns {Promise<Fault>} */
 export async function workerCrash(chain) {

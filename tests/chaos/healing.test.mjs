@@ -17,6 +17,7 @@ import {
   familyOf,
   reload,
   startChromiumAgain,
+  update,
   whileAsleep,
   workerCrash,
   workerStop,
@@ -124,16 +125,28 @@ test(`${kills} times: the extension's worker dies in a quiet browser`, TIMEOUT, 
 
 const reloads = times({ short: 2, full: 100 });
 
-test(`${reloads} times: the extension is reloaded`, TIMEOUT, () =>
+/** The version of the extension, as the relay reports it to `tabwire doctor`. */
+async function extensionVersion({ relay }) {
+  const token = new URL(relay.cdpUrl).searchParams.get('token');
+  const headers = { authorization: `Bearer ${token}` };
+  const response = await fetch(`http://127.0.0.1:${relay.port}/browsers`, { headers });
+  return (await response.json())[0].extension;
+}
+
+test(`${reloads} times: the extension is reloaded or updated`, TIMEOUT, () =>
   withWork(async (work) => {
     const results = [];
     while (results.length < reloads) {
       // Chrome turns off an unpacked extension that reloads itself 30 times within a second each.
       await delay(1_000);
-      results.push(await failOnce(work, await reload(work.chain)));
-      progress('extensions reloaded', results.length, reloads);
+      const isUpdate = results.length % 2 === 1;
+      const version = isUpdate ? `99.0.${results.length}` : await extensionVersion(work.chain);
+      const fault = await (isUpdate ? update(work.chain, version) : reload(work.chain));
+      results.push(await failOnce(work, fault));
+      assert.equal(await extensionVersion(work.chain), version);
+      progress('extensions reloaded or updated', results.length, reloads);
     }
-    const fault = `extension reloaded, ${reloads}×, ${IN_FLIGHT} commands in flight`;
+    const fault = `extension reloaded or updated, ${reloads}×, ${IN_FLIGHT} commands in flight`;
     reportHealing(fault, results, 1_000);
   }),
 );

@@ -258,6 +258,8 @@ export async function startChromium({ relay, name, args = [], extensions = [], p
     profile,
     /** The user's download folder. Chromium creates it. */
     downloads,
+    /** The folder of Tabwire's extension. */
+    extension: installed?.path,
     /** The browser's process, and Chromium's own debugging port. */
     ...(await start()),
     /** Starts the browser again, with the same profile, after it was killed. */
