@@ -36,10 +36,12 @@ struct User {
 
 impl User {
     fn current() -> Self {
+        let read = |path| fs::read_to_string(path).ok();
+        let (map, overflow) = ("/proc/self/uid_map", "/proc/sys/kernel/overflowuid");
         Self {
             uid: rustix::process::geteuid().as_raw(),
             gid: rustix::process::getegid().as_raw(),
-            unmapped_root: unmapped_root(),
+            unmapped_root: unmapped_root(read(map), read(overflow)),
         }
     }
 
@@ -56,11 +58,10 @@ impl User {
     }
 }
 
-fn unmapped_root() -> Option<u32> {
-    let map = fs::read_to_string("/proc/self/uid_map").ok()?;
-    let overflow = fs::read_to_string("/proc/sys/kernel/overflowuid").ok()?;
-    let is_mapped = maps_root(&map);
-    overflow.trim().parse().ok().filter(|_| !is_mapped)
+/// Systems other than Linux have neither file.
+fn unmapped_root(map: Option<String>, overflow: Option<String>) -> Option<u32> {
+    let is_mapped = maps_root(&map?);
+    overflow?.trim().parse().ok().filter(|_| !is_mapped)
 }
 
 /// Each line maps a range of this namespace: its start, the start outside, and its length.
@@ -71,6 +72,8 @@ fn maps_root(map: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
 
     const USER: User = User {
@@ -112,5 +115,29 @@ mod tests {
             "      1000       1000          1\n         0       5000          1\n"
         ));
         assert!(!maps_root("      1000       1000          1\n"));
+    }
+
+    #[test]
+    fn unmapped_root_has_the_number_of_unmapped_users() {
+        let overflow = || Some("65534\n".to_owned());
+        let root = |map: &str| unmapped_root(Some(map.to_owned()), overflow());
+        assert_eq!(root("1000 1000 1\n"), Some(65534));
+        assert_eq!(root("0 0 4294967295\n"), None);
+        assert_eq!(unmapped_root(None, overflow()), None);
+    }
+
+    #[test]
+    fn every_folder_above_the_home_is_checked() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = folder.path().join("open");
+        let home = open.join("inner/home");
+        fs::create_dir_all(&home).unwrap();
+        let result_with = |mode| {
+            fs::set_permissions(&open, fs::Permissions::from_mode(mode)).unwrap();
+            check(&home.canonicalize().unwrap())
+        };
+        assert!(result_with(0o755).is_ok());
+        let refused = result_with(0o777).unwrap_err();
+        assert!(matches!(refused, Error::AncestorWritable(path) if path.ends_with("open")));
     }
 }

@@ -110,6 +110,16 @@ mod tests {
     }
 
     #[test]
+    fn creates_what_is_appended_to_or_locked() {
+        let folder = tempfile::tempdir().unwrap();
+        let [log, lock, missing] = ["log", "lock", "missing"].map(|name| folder.path().join(name));
+        open_to_append(&log).unwrap();
+        open_to_lock(&lock).unwrap().write_all(b"a").unwrap();
+        assert!(open_to_read(&missing).unwrap_err().is_missing());
+        assert!(log.exists() && lock.exists() && !missing.exists());
+    }
+
+    #[test]
     fn refuses_what_may_be_another_file() {
         let folder = tempfile::tempdir().unwrap();
         let [file, link, hard, missing, fifo, open] =

@@ -188,6 +188,16 @@ mod tests {
     }
 
     #[test]
+    fn nonces_are_fresh_and_have_32_bytes() {
+        let nonce = new_nonce();
+        assert_ne!(nonce, new_nonce());
+        assert!(is_nonce(&nonce));
+        for wrong in ["", "AAAA", &nonce[..42], &format!("{nonce}A")] {
+            assert!(!is_nonce(wrong), "{wrong}");
+        }
+    }
+
+    #[test]
     fn recognizes_install_ids() {
         assert!(is_install_id(INSTALL_ID));
         for wrong in ["", "6f1f3c0e", &INSTALL_ID.to_uppercase(), &"-".repeat(36)] {

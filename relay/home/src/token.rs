@@ -103,4 +103,16 @@ mod tests {
         assert!(!token.matches(""));
         assert!(!token.matches(&format!("{}x", token.reveal())));
     }
+
+    #[test]
+    fn first_of_several_creators_wins() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::open_at(folder.path().join("home")).unwrap();
+        let path = home.auth_token_file();
+        create(&home, &path).unwrap();
+        let first = fs::read(&path).unwrap();
+        create(&home, &path).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), first);
+        assert!(create(&home, &home.path().join("missing/token")).is_err());
+    }
 }

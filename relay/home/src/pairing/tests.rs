@@ -329,3 +329,18 @@ fn codes_that_nobody_used_are_forgotten_after_an_hour() {
         Verdict::Proven { .. }
     ));
 }
+
+#[test]
+fn only_a_name_that_the_user_chose_is_kept_as_such() {
+    let (mut pairings, secret) = with_folder();
+    connect(&mut pairings, &secret, A);
+    let kept = |pairings: &Pairings| {
+        let text = serde_json::to_string(pairings).unwrap();
+        let read: Pairings = serde_json::from_str(&text).unwrap();
+        assert!(read.browsers().eq(pairings.browsers()));
+        text.contains("renamed")
+    };
+    assert!(!kept(&pairings));
+    pairings.rename("chrome", "work").unwrap();
+    assert!(kept(&pairings));
+}
