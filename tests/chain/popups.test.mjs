@@ -194,6 +194,7 @@ openerTest(
       (popup) => popup.evaluate(() => void setTimeout(() => window.close())),
     ]) {
       const popup = await openPopup(opener, 'same');
+      await popup.waitForLoadState();
       const closed = popup.waitForEvent('close');
       await close(popup);
       await closed;
