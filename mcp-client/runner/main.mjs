@@ -246,7 +246,11 @@ new Worker(new URL('./orphan.mjs', import.meta.url), {
   workerData: { parent: process.ppid },
 }).unref();
 
-for await (const line of readline.createInterface({ input: process.stdin })) {
+const lines = readline.createInterface({ input: process.stdin });
+// The server waits for each reply before it ends the worker. If it has gone without that, nobody wants one.
+lines.once('close', () => process.exit());
+
+for await (const line of lines) {
   const request = JSON.parse(line);
   /** @type {Reply} */
   let reply;
@@ -259,4 +263,3 @@ for await (const line of readline.createInterface({ input: process.stdin })) {
   }
   send({ id: request.id, ...reply });
 }
-process.exit();

@@ -23,9 +23,14 @@ pub enum Error {
         value: String,
     },
     #[error(
-        "Port {port} is in use by {holder}. If that is a relay, run `tabwire status` to see it. Otherwise choose another port with --port."
+        "Port {port} is in use by {holder}. If that is a relay, run `tabwire status` to see it. Otherwise choose another port with {option}."
     )]
-    PortInUse { port: u16, holder: String },
+    PortInUse {
+        port: u16,
+        holder: String,
+        /// What chooses the port.
+        option: &'static str,
+    },
     #[error("Cannot listen on 127.0.0.1:{port}: {reason}.")]
     Listen { port: u16, reason: io::Error },
     #[error("A port can be open for {hours} hours at most. Choose another time with --for.")]

@@ -199,7 +199,7 @@ impl OpenPort {
         options: &OpenPortOptions,
         browser: Option<String>,
     ) -> Result<Current, Error> {
-        let listener = listener::bind(options.port.unwrap_or(DEFAULT_OPEN_PORT)).await?;
+        let listener = listener::bind(options.port.unwrap_or(DEFAULT_OPEN_PORT), "--port").await?;
         let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
         let opening = Arc::new(Opening {
             id,

@@ -63,7 +63,7 @@ impl Relay {
     ) -> Result<Self, Error> {
         let home = start.home;
         file_limit::raise();
-        let listener = listener::bind(start.port).await?;
+        let listener = listener::bind(start.port, "--port").await?;
         let port = listener.local_addr()?.port();
         let config = configure(port)?;
         let (app, reports) = App::new(config, &home, start.observer)?;

@@ -204,6 +204,12 @@ impl Request<'_> {
     }
 }
 
+fn unfinished(port: u16) -> String {
+    format!(
+        "The relay on port {port} has ended, or is not a relay: it closed the connection without an answer. Run `tabwire logs` to see why, then try again."
+    )
+}
+
 async fn fetch<T: DeserializeOwned>(
     port: u16,
     request: &Request<'_>,
@@ -214,7 +220,7 @@ async fn fetch<T: DeserializeOwned>(
     let response = response.map_err(|_| no_response(timeout))??;
     let (head, body) = response
         .split_once("\r\n\r\n")
-        .ok_or_else(|| io::Error::other("not an HTTP response"))?;
+        .ok_or_else(|| io::Error::other(unfinished(port)))?;
     if !head.starts_with("HTTP/1.1 200") {
         let kind = if head.starts_with("HTTP/1.1 401") {
             io::ErrorKind::PermissionDenied

@@ -109,7 +109,8 @@ fn choose_in(environment: &Environment, requested: Option<&str>) -> Result<Brows
     // How a browser is started depends on what it is, also if the user knows its path.
     let same = found.iter().find(|(entry, own)| is_same(entry, own, &path));
     Ok(match same {
-        Some((entry, _)) => Browser::listed(entry, path),
+        // The same browser by another path is no other program.
+        Some((entry, own)) => Browser::listed(entry, own.clone()),
         None => Browser {
             name: name_after(&path),
             kind: kind_of(environment.system, &path),

@@ -106,7 +106,7 @@ async fn installed_browsers() -> Vec<InstalledBrowser> {
 }
 
 async fn serve_http(server: &Server, home: Home, port: u16) -> Result<(), Error> {
-    let listener = listener::bind(port).await?;
+    let listener = listener::bind(port, "--http").await?;
     let port = listener.local_addr()?.port();
     print_line!(
         "Tabwire MCP server on http://127.0.0.1:{port}/mcp. The token is in {}.",

@@ -36,7 +36,8 @@ const RETRY_DELAY: Duration = Duration::from_millis(50);
 /// The shortest time between two lines in the log about refused connections.
 const REFUSAL_LOG_INTERVAL: Duration = Duration::from_secs(10);
 
-pub async fn bind(port: u16) -> Result<TcpListener, Error> {
+/// `option`: what chooses the port on the command line.
+pub async fn bind(port: u16, option: &'static str) -> Result<TcpListener, Error> {
     let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, port);
     TcpListener::bind(address)
         .await
@@ -44,6 +45,7 @@ pub async fn bind(port: u16) -> Result<TcpListener, Error> {
             io::ErrorKind::AddrInUse => Error::PortInUse {
                 port,
                 holder: peer::holder_of(port).unwrap_or_else(|| unknown_holder(port)),
+                option,
             },
             _ => Error::Listen { port, reason },
         })
