@@ -112,6 +112,18 @@ async fn extension_of_another_version_is_told_so() {
 }
 
 #[tokio::test]
+async fn malformed_hello_is_not_checked_further() {
+    let relay = Relay::start(&[]).await;
+    let nonce = Secret::random().reveal();
+    let install_id = "6f1f3c0e-7a54-4c1e-9d53-0b5a8a6f2d11";
+    for (nonce, install_id) in [("x", install_id), (&nonce, "x")] {
+        let params = json!({ "protocol": 2, "nonce": nonce, "installId": install_id, "proof": "" });
+        let hello = json!({ "method": "hello", "params": params });
+        assert_eq!(refusal(&relay, |_| hello).await, 1008);
+    }
+}
+
+#[tokio::test]
 async fn message_over_4_kib_before_the_proof_closes_the_connection() {
     let relay = Relay::start(&[]).await;
     let large =
@@ -263,6 +275,9 @@ async fn many_wrong_proofs_keep_nobody_out() {
 async fn oldest_extensions_are_served_only_if_that_is_allowed() {
     let relay = Relay::start(&["--allow-unpaired"]).await;
     assert!(relay.stdout().contains("--allow-unpaired is for tests"));
+    // One that can prove who it is still does.
+    let paired = ScriptedExtension::connect(&relay, &[]).await;
+    paired.drop_connection().await;
     let (mut socket, _) = open(&relay).await;
     let call = link::read_text(&mut socket).await.unwrap();
     let call: Value = serde_json::from_str(&call).unwrap();
