@@ -112,12 +112,12 @@ test-core:
 test-rust:
 	@echo "==> Testing the crates, and the relay as a process"
 	nice cargo test --workspace --quiet --no-run
-	RUST_TEST_THREADS=8 cargo test --workspace --quiet
+	RUST_TEST_THREADS=6 cargo test --workspace --quiet
 
 test-node: chromium python $(NPM_READY)
 	@echo "==> Testing the extension, and the whole chain with a real Chromium"
 	cargo build --package tabwire --quiet
-	cd tests && node --test --test-timeout=240000 --test-concurrency=4 */*.test.mjs
+	cd tests && node --test --test-timeout=240000 --test-concurrency=3 */*.test.mjs
 
 # ---- what they need ----
 
