@@ -191,7 +191,8 @@ openerTest(
   async ({ opener, context }) => {
     for (const close of [
       () => opener.evaluate(() => window.opened.close()),
-      (popup) => popup.evaluate(() => void setTimeout(() => window.close())),
+      // Late enough for the reply, which takes another way than the news of a closed tab.
+      (popup) => popup.evaluate(() => void setTimeout(() => window.close(), 100)),
     ]) {
       const popup = await openPopup(opener, 'same');
       await popup.waitForLoadState();
