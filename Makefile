@@ -35,7 +35,7 @@ check: ## Check formatting, lints and types, and test the core (under a minute w
 
 # JavaScript and Python are downloaded while Rust compiles. Most tests wait for other processes most of the
 # time, so both test suites run at once, and the tests of the crates compile meanwhile.
-test: chromium ## Install what the tests need and run all of them (within 10 minutes on 2 cores)
+test: chromium ## Install what the tests need and run all of them (about 12 minutes on 2 cores)
 	@$(SUBMAKE) --jobs=2 check-js check-rust python
 	cargo build --package tabwire --quiet
 	@$(SUBMAKE) --jobs=2 test-node test-rust
