@@ -40,7 +40,8 @@ impl Home {
     /// Removes the files of a relay that was killed. Does nothing while a relay owns the home.
     pub fn remove_stale_files(&self) {
         if let Ok(Some(_claim)) = self.claim() {
-            for file in [self.cdp_url_file(), self.state_file()] {
+            // Claiming has removed the first already, so nothing is left to be done once the second is gone.
+            for file in [self.state_file(), self.cdp_url_file()] {
                 let _ = fs::remove_file(file);
             }
         }
