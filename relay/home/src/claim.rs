@@ -40,7 +40,7 @@ impl Home {
     /// Removes the files of a relay that was killed. Does nothing while a relay owns the home.
     pub fn remove_stale_files(&self) {
         if let Ok(Some(_claim)) = self.claim() {
-            // Claiming has removed the first already, so nothing is left to be done once the second is gone.
+            // In this order, nothing is left to do when both are gone: claiming removes the state file, too.
             for file in [self.state_file(), self.cdp_url_file()] {
                 let _ = fs::remove_file(file);
             }

@@ -1,5 +1,5 @@
-//! What waits for a hub: a bounded queue for each link. The queues are served in turn, one message
-//! each, so that a link that floods the hub only has to wait for itself.
+//! The messages that wait for a hub: a bounded queue for each link. The queues are served in turn, one
+//! message each, so that a client that floods the hub delays only itself.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,7 +17,7 @@ const QUEUE_SIZE: usize = 64;
 const LARGE_MESSAGE: usize = 64 << 10;
 /// Handling a message of this size takes a while, in which everyone has to wait.
 const HUGE_MESSAGE: usize = 256 << 10;
-/// How many times as long as the hub took for its huge message a client's queue rests after it.
+/// How long a client's queue rests after a huge message, as a multiple of the time the hub needed for it.
 const REST: u32 = 4;
 
 /// Sends to a hub. The hub ends when the last clone is dropped.

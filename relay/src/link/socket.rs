@@ -125,7 +125,7 @@ async fn read<R: AsyncRead + Unpin>(
             Ok(Message::Text(text)) => {
                 tracing::trace!(text, "message received");
                 if outbox.is_aborted() {
-                    // The peer has no say any more.
+                    // A client that was disconnected must not do anything else in the browser.
                     continue;
                 }
                 // Nothing is read while the link's queue is full. This slows down a peer that floods
